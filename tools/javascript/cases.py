@@ -91,8 +91,10 @@ def _retired(selection: str, mechanism: fw.Shokri) -> fw.Mechanism:
 
 
 def written(mechanism: fw.Mechanism, report: Any) -> Any:
-    """Return a report as it travels: an index, or hexadecimal digits for bits."""
-    return report if isinstance(report, int) else bytes(report).hex()
+    """Return a report as it travels: an index, or the text of bits or of a seed and a bucket."""
+    if isinstance(report, int | str):
+        return report
+    return mechanism.output_space.texts(np.asarray(report)[None])[0].as_py()
 
 
 def tied(mechanism: fw.Mechanism, index: int, seed: int) -> bytes:

@@ -25,11 +25,11 @@ from tools.fuzz.hostile import mutated, text, thing
 from tools.fuzz.surveys import ALPHABETS, DOCUMENTS, written
 from tools.javascript import in_node
 
-_TABLE_MISSING = "without the table of its solved law"
-"""Said by a device alone, which does not solve."""
+_MISSING = ("without the table of its solved law", 'or a program under "programs"')
+"""Said by a device alone, which does not solve, and draws what it does not know by programs."""
 _TWO_LOSSES = ("its own losses) is no such law", "the linear program at")
 """Said by Python alone of a law that costs at most Q and is better than a coin: it solves."""
-AGREED = ("both take it", "both refuse it", "no table for the device", "two losses, not optimal")
+AGREED = ("both take it", "both refuse it", "nothing to draw by", "two losses, not optimal")
 _INTEGERS = (2**53 - 1, 2**53, 2**53 + 1, 2**53 + 2, 2**54, 2**54 + 1, -(2**53) - 1, 10**30, 9.0)
 _LETTERS = " aé年一²½Ⅳ٣°%€\u00a0\u3000\u200d\u2028\t\u0378\U0001f600"
 
@@ -60,7 +60,7 @@ class Verdict(NamedTuple):
             return AGREED[3] if solved else "JavaScript alone takes it"
         if "error" not in self.javascript:
             return "names or ids differ"
-        missing = _TABLE_MISSING in self.javascript["error"]
+        missing = any(words in self.javascript["error"] for words in _MISSING)
         return AGREED[2] if missing else "Python alone takes it"
 
     @property

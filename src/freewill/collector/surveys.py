@@ -58,9 +58,10 @@ class Stored(NamedTuple):
 def canonical(survey: Survey) -> str:
     """Return the description of a survey in one spelling: equal surveys, equal texts.
 
-    It has all laws that are solved for: of several that are optimal, reports follow one.
+    It has all laws that are solved for: of several that are optimal, reports follow one. Programs
+    for devices follow from the mechanisms, and are no part of it.
     """
-    whole = survey.for_devices()
+    whole = survey.with_laws()
     return json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 

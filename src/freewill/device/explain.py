@@ -204,16 +204,21 @@ def _chance(facts: Facts, chance: float) -> str:
 
 
 def _truth(facts: Facts) -> Iterator[str]:
-    if facts.bits is not None:
-        own, other = (_chance(facts, chance) for chance in facts.bits)
-        yield say(facts.kind, "truth", "bits", own=own, other=other)
+    if facts.support is not None and facts.bits is not None:
+        draw, many = facts.support
+        own, other = (_chance(facts, one) for one in facts.bits)
+        gaps = {"many": in_digits(many, 10), "size": in_digits(facts.alphabet.size, 10)}
+        yield say(facts.kind, "truth", draw, own=own, other=other, **gaps)
+        return
     if facts.truths is None:
-        if facts.outputs is not None and facts.bits is None:
+        if facts.outputs is not None:
             yield say(facts.kind, "truth", "other", outputs=in_digits(facts.outputs.size, 10))
         return
     low, _, high = facts.truths
     least, most = _chance(facts, low), _chance(facts, high)
     if facts.bits is not None:
+        own, other = (_chance(facts, chance) for chance in facts.bits)
+        yield say(facts.kind, "truth", "bits", own=own, other=other)
         yield say(facts.kind, "truth", "bits_alone", chance=most)
     elif high == 0:
         yield say(facts.kind, "truth", "never")

@@ -6,6 +6,7 @@ are over the values, taken as equally common.
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,10 @@ class Facts:
     what an adversary is sure to lose, and epsilon what the law turns out to give. `truths` are the
     least, the mean and the largest chance that a report is the true value; `error` is the mean
     distance between report and value, and the largest that 1 report in 20 reaches. `distances` are
-    those of the nearest two values, of two typical ones and of the furthest. `bits` are the chances
-    of a yes, to the own value and to another, where a report names a set of values. `chances` is
-    the law of one typical value's reports.
+    those of the nearest two values, of two typical ones and of the furthest. Where a report names
+    a set of values, `bits` are the chances that the own value is in it, and another; `support` says
+    how it is drawn, if not by a yes or no to each, and of how many values, groups or signs.
+    `chances` is the law of one typical value's reports.
     """
 
     alphabet: Alphabet
@@ -51,6 +53,7 @@ class Facts:
     error: tuple[float, float] | None
     distances: tuple[float, float, float] | None
     bits: tuple[float, float] | None
+    support: tuple[str, int] | None
     outputs: Alphabet | None
     value: int
     chances: FloatArray | None
@@ -112,7 +115,9 @@ def facts(mechanism: Mechanism) -> Facts:
     plane, value = alphabet.plane, typical_value(alphabet)
     truths, law = mechanism.truths(), None if plane is None else distance_law(mechanism)
     ldp = promise if isinstance(promise, Guarantee) else None
-    chances = mechanism.set_chances()
+    bits, support = _sets(mechanism)
+    if bits is not None and truths is None:
+        truths = _alone(support, alphabet.size, *bits)
     return Facts(
         alphabet=alphabet,
         promise=ldp.kind if ldp else "loss",
@@ -122,11 +127,53 @@ def facts(mechanism: Mechanism) -> Facts:
         truths=None if truths is None else (truths.min(), truths.mean(), truths.max()),
         error=None if law is None else mean_and_far(*law),
         distances=None if plane is None or alphabet.size < 2 else _distances(alphabet, *plane),
-        bits=None if chances is None else chances[:2],
-        outputs=mechanism.output_space.alphabet if chances is None else None,
+        bits=bits,
+        support=support,
+        outputs=mechanism.output_space.alphabet if bits is None else None,
         value=value,
         chances=chances_from(mechanism, value),
     )
+
+
+def _sets(mechanism: Mechanism) -> tuple[tuple[float, float] | None, tuple[str, int] | None]:
+    """Return `bits` and `support`, by the program that browsers draw by (docs/devices.md)."""
+    bits = support = None
+    values = mechanism.output_space.alphabet == mechanism.alphabet
+    program = None if values else mechanism.program()
+    chances = mechanism.set_chances()
+    if program is None and chances is not None:
+        return chances[:2], None
+    match program:
+        case {"draw": "unary", "own": own, "other": other}:
+            bits = _nearest(own), _nearest(other)
+        case {"draw": "subset", "length": length, "own": own}:
+            named, others = _nearest(own), mechanism.alphabet.size - 1
+            bits, support = (named, (length - named) / others), ("subset", length)
+        case {"draw": "hash", "buckets": buckets, "replaced": replaced}:
+            kept = 1 - _nearest(replaced) * (1 - 1 / buckets)
+            bits, support = (kept, 1 / buckets), ("hash", buckets)
+        case {"draw": "hadamard", "order": order, "own": own}:
+            bits, support = (_nearest(own), 0.5), ("hadamard", order)
+    return bits, support
+
+
+def _alone(support: Any, size: int, own: float, other: float) -> FloatArray | None:
+    """Return the chance of a yes to the own value and to no other, where it can be."""
+    if support is None:
+        return np.array([own * np.exp((size - 1) * np.log1p(-other))])
+    return np.array([own]) if support[1] == 1 else None
+
+
+def _nearest(chance: list[Any]) -> float:
+    """Return a chance of a program, ["hexadecimal digits", scale], as a double."""
+    return float(Fraction(int(chance[0], 16), 1 << chance[1]))
+
+
+def _each(alphabet: Alphabet, value: int, own: float, other: float) -> FloatArray:
+    """Return the chance of a yes to each value."""
+    chances = np.full(alphabet.size, other)
+    chances[value] = own
+    return chances
 
 
 def typical_value(alphabet: Alphabet) -> int:
@@ -199,8 +246,11 @@ def distance_law(mechanism: Mechanism) -> tuple[FloatArray, FloatArray] | None:
 
 
 def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
-    """Return the chance of each output from one value; of bits, that of each being set."""
+    """Return the chance of each output from one value; of sets, that of each value in them."""
     alphabet: Any = mechanism.alphabet
+    bits, _ = _sets(mechanism)
+    if bits is not None:
+        return _each(alphabet, value, *bits)
     match mechanism:
         case Identity():
             own, other = 1.0, 0.0
@@ -217,13 +267,9 @@ def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
             aside = np.abs(column - value % alphabet.columns)
             along = np.abs(row - value // alphabet.columns)
             return np.asarray(np.exp(mechanism.kernel.stacked[edge, along, aside]))
-        case _ if (in_set := mechanism.set_chances()) is not None:
-            own, other = in_set[:2]
         case _:
             space = mechanism.output_space.alphabet
             if space is None or alphabet.size * space.size > _ENTRIES:
                 return None
             return np.asarray(mechanism.law()[value])
-    chances = np.full(alphabet.size, other)
-    chances[value] = own
-    return chances
+    return _each(alphabet, value, own, other)

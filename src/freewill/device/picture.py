@@ -52,6 +52,7 @@ def frame(facts: Facts, bars: int = _THIN_BARS) -> Frame | None:
     marked = facts.value if over == facts.alphabet else -1
     flat = len(over.axes) < 2
     which = ("map" if marked >= 0 and not flat else "symbols") + ("_bits" if facts.bits else "")
+    which = which.replace("bits", "sets") if facts.support else which
     own = shortened(texts(facts.alphabet, [facts.value])[0])
     if len(facts.alphabet.axes) > 1:
         own = str(WORDS["picture"]["middle"])

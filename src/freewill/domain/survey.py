@@ -26,16 +26,17 @@ from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
 from freewill.domain.mechanisms.shokri import RETIRED, Shokri
+from freewill.domain.programs import check_programs, programs_of
 from freewill.errors import SurveyError, first_line, printable, raised_as, several, shown, why
 
 SURVEY_VERSION = 1
 WORDED_VERSION = 2
-"""Of files with texts for people or tables for devices, which earlier releases cannot read."""
+"""Of files with texts for people, or tables or programs for devices."""
 _HEAD = "freewill survey"
 _NEEDED = (_HEAD, "alphabet", "mechanisms")
 _TEXTS = ("title", "question", "question_id")
-_TABLES = "tables"
-_OPTIONAL = (*_TEXTS, _TABLES)
+_TABLES, _PROGRAMS = "tables", "programs"
+_OPTIONAL = (*_TEXTS, _TABLES, _PROGRAMS)
 """Fields of version 2, beside the `description` of a mechanism."""
 _SHOWN = 8
 
@@ -175,21 +176,30 @@ class Survey(Presented):
         version = WORDED_VERSION if given or self.descriptions else SURVEY_VERSION
         return {_HEAD: version, **given, "alphabet": alphabet, "mechanisms": mechanisms}
 
-    def for_devices(self) -> Spec:
+    def with_laws(self) -> Spec:
         """Return the description with the solved law of every Shokri mechanism, whole.
 
-        No device solves for it, and one that asked for the row of its value would tell the value.
+        Of several laws that are optimal, the reports of a survey follow one.
 
         >>> import freewill as fw
         >>> pair = fw.Categorical(["yes", "no"])
         >>> survey = fw.Survey(pair, {"shy": fw.Shokri(pair, 0.25)})
-        >>> survey.for_devices()["tables"]
+        >>> survey.with_laws()["tables"]
         {'shy': [[0.75, 0.25], [0.25, 0.75]]}
         """
         solved = {n: m for n, m in self.mechanisms.items() if isinstance(m, Shokri)}
         tables = {name: mechanism.matrix.tolist() for name, mechanism in solved.items()}
         spec = self.spec()
         return {**spec, _HEAD: WORDED_VERSION, _TABLES: tables} if tables else spec
+
+    def for_devices(self) -> Spec:
+        """Return the description with all that a device needs to draw: solved laws and programs.
+
+        No device solves for a law, and one that asked for the row of its value would tell the
+        value. A program says how a mechanism is drawn that freewill.js does not know by its name.
+        """
+        programs, spec = programs_of(self.mechanisms), self.with_laws()
+        return {**spec, _HEAD: WORDED_VERSION, _PROGRAMS: programs} if programs else spec
 
     @classmethod
     def from_spec(cls, spec: Any) -> "Survey":
@@ -217,6 +227,7 @@ class Survey(Presented):
             texts = {name: spec[name] for name in _TEXTS if name in spec}
             mechanisms, descriptions = _named(spec)
             _with_laws(mechanisms, spec.get(_TABLES, {}))
+            check_programs(mechanisms, spec.get(_PROGRAMS, {}))
             return cls(alphabet, mechanisms, **texts, descriptions=descriptions)
 
     @classmethod
@@ -283,8 +294,9 @@ def _faults(spec: Any) -> Iterator[str]:
         yield f"mechanisms of type {type(entries).__name__}"
     entries = list(entries.values()) if isinstance(entries, dict) else entries
     yield from (f"mechanism {entry!r}" for entry in entries if not isinstance(entry, dict))
-    if not isinstance(spec.get(_TABLES, {}), dict):
-        yield f"tables {shown(spec[_TABLES])}"
+    for name in (_TABLES, _PROGRAMS):
+        if not isinstance(spec.get(name, {}), dict):
+            yield f"{name} {shown(spec[name])}"
     newer = [name for name in _OPTIONAL if name in spec]
     newer += ["description"] * any("description" in entry for entry in entries)
     if newer and version == SURVEY_VERSION:

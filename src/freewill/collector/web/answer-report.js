@@ -23,10 +23,12 @@ export function reportWords(survey, row) {
   return make("div", {}, make("p", {}, TEXTS.report.says), ...words);
 }
 
-/** @type {(mechanism: Mechanism, value: string) => (HTMLElement | null)[]} */
-function said({ outputs, alphabet }, value) {
+/** @type {(mechanism: any, value: string) => (HTMLElement | null)[]} */
+function said(mechanism, value) {
+  const { outputs, alphabet } = mechanism;
   const says = (/** @type {string | Node} */ words) => make("p", { class: "says" }, words);
-  if (outputs === null) return bitsWords(alphabet, onesOf(value), says);
+  const named = mechanism.named(value);
+  if (named !== null) return namedWords(mechanism, named, value, says);
   if (!sameValues(outputs, alphabet)) {
     return [says(filled(TEXTS.report.sign, { value, outputs: inDigits(outputs.size, 10) }))];
   }
@@ -37,9 +39,9 @@ function said({ outputs, alphabet }, value) {
 
 /** @type {(mechanism: Mechanism) => HTMLElement} what may be told: whether it hides anything */
 export function promises(mechanism) {
-  const { hidesNothing, epsilon } = factsOf(mechanism);
-  const { open, telling, bits, hidden, final } = TEXTS.report;
-  const noisy = mechanism.outputs === null ? bits : hidden;
+  const { hidesNothing, epsilon, support } = factsOf(mechanism);
+  const { open, telling, bits, stands, hidden, final } = TEXTS.report;
+  const noisy = support ? stands : mechanism.outputs === null ? bits : hidden;
   const first = hidesNothing ? open : epsilon === Infinity ? telling : noisy;
   return make("ul", {}, ...[first, final].map((line) => make("li", {}, line)));
 }
@@ -51,24 +53,21 @@ export function letters(words, text) {
   return make("div", {}, label, code);
 }
 
-/** @type {(digits: string) => number[]} the bits that are set: bit x is bit x % 8 of byte x // 8 */
-function onesOf(digits) {
-  const bytes = Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
-  const places = Array.from({ length: 8 * bytes.length }, (_, place) => place);
-  return places.filter((place) => (bytes[place >> 3] >> (place & 7)) & 1);
-}
-
-/** @type {(alphabet: any, ones: number[], says: (words: string) => Node) => Node[]} */
-function bitsWords(alphabet, ones, says) {
-  const { many: values } = WORDS.nouns[alphabet.kind];
-  const gaps = { many: inDigits(ones.length, 10), size: inDigits(alphabet.size, 10), values };
-  if (ones.length === 0) return [says(filled(TEXTS.report.none, gaps))];
-  const head = says(filled(TEXTS.report.yes, gaps));
-  if (alphabet.kind === "grid") return [head, mapOf(alphabet, ones)];
+/** @type {(mechanism: any, ones: number[], value: string, says: (words: string) => Node) => Node[]} */
+function namedWords({ alphabet, draws, support }, ones, value, says) {
+  const { yes, none, one, nothing, others, [draws]: note = "" } = TEXTS.report;
+  const [seed, group] = value.split(":");
+  const counts = { many: inDigits(ones.length, 10), size: inDigits(alphabet.size, 10), all: support };
+  const gaps = { ...counts, values: WORDS.nouns[alphabet.kind].many, value, seed, group };
+  const [some, empty] = support ? [one, nothing] : [yes, none];
+  const head = says(filled(ones.length ? some : empty, gaps));
+  const foot = note ? [make("p", {}, filled(note, gaps))] : [];
+  if (ones.length === 0) return [head, ...foot];
+  if (alphabet.kind === "grid") return [head, mapOf(alphabet, ones), ...foot];
   const named = ones.slice(0, MOST_NAMED).map((index) => make("li", {}, quoted(valueText(alphabet, index))));
   const rest = ones.length - named.length;
-  if (rest > 0) named.push(make("li", {}, filled(TEXTS.report.others, { many: inDigits(rest, 10) })));
-  return [head, make("ul", { class: "named" }, ...named)];
+  if (rest > 0) named.push(make("li", {}, filled(others, { many: inDigits(rest, 10) })));
+  return [head, make("ul", { class: "named" }, ...named), ...foot];
 }
 
 /** @type {(grid: any, cells: number[]) => HTMLElement} */

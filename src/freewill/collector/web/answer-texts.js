@@ -70,6 +70,10 @@ export default {
     sign: "sign {value}, one of {outputs}",
     yes: "yes to {many} of {size} {values}:",
     none: "no to all {size} {values}.",
+    one: "one of these {many} of {size} {values}:",
+    nothing: "none of the {size} {values}.",
+    hash: "That is group {group}, by the number {seed}, which was drawn by chance.",
+    hadamard: "That is what sign {value}, one of {all}, stands for.",
     others: "and {many} more",
     hidden:
       "Your true answer is not in it. The report was drawn by chance: it may happen to be the same or not, and " +
@@ -77,6 +81,9 @@ export default {
     bits:
       "Your true answer is not in it. Every yes and no was drawn by chance: the one to your own may be either, and " +
       "whoever reads it cannot be sure.",
+    stands:
+      "Your true answer is not in it. The report was drawn by chance: it may stand for your own or not, and whoever " +
+      "reads it cannot be sure.",
     telling:
       "Your true answer is not in it, but under this protection a report can give away for sure what the answer " +
       "is not, or what it is.",

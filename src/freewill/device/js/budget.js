@@ -97,10 +97,9 @@ export class Budget {
  * @returns {Amount}
  */
 export function cost(mechanism) {
-  const { kind, alphabet, epsilon, rows } = mechanism;
-  if (rows) return exactly(tightest(rows));
-  if (epsilon === undefined) return Infinity;
-  const farthest = kind.endsWith("geometric") ? diameter(alphabet) : ratio(1n, 1n);
+  const { promise, alphabet, epsilon, rows } = mechanism;
+  if (epsilon === undefined) return rows ? exactly(tightest(rows)) : Infinity;
+  const farthest = promise === "geo" ? diameter(alphabet) : ratio(1n, 1n);
   return product(exactly(epsilon), farthest);
 }
 

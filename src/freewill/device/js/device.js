@@ -2,10 +2,9 @@
  * @file A person's device: one report a question, within a budget.
  */
 
-import { encodeText } from "./alphabets.js";
 import { checkText } from "./checks.js";
 import { system } from "./draws.js";
-import { FreewillError, shown } from "./errors.js";
+import { shown } from "./errors.js";
 import { Budget, cost } from "./budget.js";
 import { DeviceError, Memory, adding } from "./memory.js";
 import { Survey } from "./survey.js";
@@ -116,28 +115,13 @@ export class Device {
       );
     }
     const mechanism = this.survey.find(name);
-    if (!isReport(sent.value, mechanism)) {
+    if (!mechanism.gives(sent.value)) {
       throw new DeviceError(
         `the memory has ${shown(sent.value)} as a report of ${mechanism}, which gives no such report. ` +
           "Was it written by someone else? Nothing is drawn in its place; forget it if you must.",
       );
     }
     return { mechanism: name, value: sent.value, report_id: sent.report_id };
-  }
-}
-
-/** @type {(text: string, mechanism: any) => boolean} whether its `text` writes reports so */
-function isReport(text, { alphabet, outputs }) {
-  if (outputs === null) {
-    const bytes = Math.ceil(alphabet.size / 8);
-    const whole = /^(?:[0-9a-f]{2})+$/.test(text) && text.length === 2 * bytes;
-    return whole && parseInt(text.slice(-2), 16) >> (alphabet.size - 8 * (bytes - 1)) === 0;
-  }
-  try {
-    return outputs.text(encodeText(outputs, text)) === text;
-  } catch (error) {
-    if (error instanceof FreewillError) return false;
-    throw error;
   }
 }
 

@@ -2,6 +2,8 @@
  * @file What can go wrong: every message says what came, what was expected and what to do.
  */
 
+import { round } from "./ids.js";
+
 const LONGEST = 2000;
 const SHOWN = 80;
 
@@ -62,7 +64,8 @@ export function brief(value, digits = 6) {
     const sign = power[0] === "-" ? "-" : "+";
     return `${trimmed(mantissa)}e${sign}${power.slice(1).padStart(2, "0")}`;
   }
-  return trimmed(value.toFixed(Math.max(0, digits - 1 - exponent)));
+  const places = Math.max(0, digits - 1 - exponent);
+  return trimmed(Number.isFinite(value) ? round(value, places).toFixed(places) : String(value));
 }
 
 /** @param {string} digits */

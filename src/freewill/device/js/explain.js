@@ -34,7 +34,9 @@ import WORDS from "./words.js";
  * @property {number[] | null} truths least, mean and largest chance that the report is the value
  * @property {number[] | null} error mean distance, and the one that 1 report in 20 reaches
  * @property {number[] | null} distances nearest, typical and furthest two values
- * @property {number[] | null} bits chances of a yes to the own value, and to another
+ * @property {number[] | null} bits chances that the own value is named, and another, of sets of values
+ * @property {[string, number] | null} support how a set is drawn that is not a yes or no to each value, and
+ *   of how many values, groups or signs
  * @property {boolean} hidesNothing
  * @property {boolean} tellsTruth
  * @property {boolean} weak
@@ -96,9 +98,9 @@ export function explainSurvey(survey, given = null) {
  * @returns {Facts}
  */
 export function factsOf(mechanism, given = null) {
-  const { alphabet, kind, outputs, epsilon: own, loss = null } = mechanism;
+  const { alphabet, kind, outputs, epsilon: own, loss = null, support = null } = mechanism;
   const distances = distancesOf(alphabet);
-  const geo = kind === "geometric" || kind === "planar-geometric";
+  const geo = mechanism.promise === "geo";
   const promise = loss !== null ? "loss" : geo ? "geo" : "ldp";
   const epsilon = own ?? (mechanism.rows ? tightest(mechanism.rows) : Infinity);
   const truths = truthsOf(mechanism, given?.chance_of_truth);
@@ -115,7 +117,8 @@ export function factsOf(mechanism, given = null) {
     truths,
     error: errorOf(mechanism, distances, given?.error),
     distances,
-    bits: kind === "rappor" ? [1 / (1 + Math.exp(-own / 2)), 1 / (1 + Math.exp(own / 2))] : null,
+    bits: kind === "rappor" ? [1 / (1 + Math.exp(-own / 2)), 1 / (1 + Math.exp(own / 2))] : (mechanism.bits ?? null),
+    support: support && [mechanism.draws, support],
     hidesNothing: several && truths !== null && truths[0] === 1 && epsilon === Infinity,
     tellsTruth: several && truths !== null && truths[1] > MOST_TRUTH,
     weak: several && loss === null && epsilon * (geo && distances ? distances[1] : 1) > MOST_EXPONENT,
@@ -130,7 +133,7 @@ export function factsOf(mechanism, given = null) {
  * @param {any} given
  * @returns {number[] | null}
  */
-function truthsOf({ kind, alphabet, outputs, epsilon, rows }, given) {
+function truthsOf({ kind, alphabet, outputs, epsilon, rows, bits, support }, given) {
   const { size } = alphabet;
   const alike = (/** @type {number} */ chance) => [chance, chance, chance];
   switch (kind) {
@@ -153,6 +156,8 @@ function truthsOf({ kind, alphabet, outputs, epsilon, rows }, given) {
       return isNumbers(chances) && fits ? chances : null;
     }
     default: {
+      if (support) return support === 1 ? alike(bits[0]) : null;
+      if (bits) return alike(bits[0] * Math.exp((size - 1) * Math.log1p(-bits[1])));
       if (!sameValues(outputs, alphabet)) return null;
       const chances = Float64Array.from(rows, (/** @type {Float64Array} */ row, x) => row[x]);
       const sum = chances.reduce((all, chance) => all + chance, 0);
@@ -285,7 +290,12 @@ function sentences(facts) {
 /** @param {Facts} facts */
 function truth(facts) {
   const words = WORDS.truth;
-  const { truths, outputs, bits } = facts;
+  const { truths, outputs, bits, support } = facts;
+  if (support !== null && bits !== null) {
+    const [own, other] = bits.map((one) => written(facts, one));
+    const gaps = { many: inDigits(support[1], 10), size: inDigits(facts.alphabet.size, 10), own, other };
+    return [say(facts, words[support[0]], gaps)];
+  }
   if (truths === null) {
     return facts.same ? [] : [say(facts, words.other, { outputs: inDigits(outputs.size, 10) })];
   }

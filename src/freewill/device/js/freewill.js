@@ -12,15 +12,7 @@ export { Chance, GivenBytes, SystemBytes, Table, below, coin, system } from "./d
 export { FreewillError } from "./errors.js";
 export { explain, explainSurvey } from "./explain.js";
 export { hexadecimal } from "./ids.js";
-export {
-  Geometric,
-  Identity,
-  KRR,
-  Matrix,
-  PlanarGeometric,
-  RAPPOR,
-  Shokri,
-  mechanismFromSpec,
-} from "./mechanisms.js";
+export { Geometric, Identity, KRR, Matrix, PlanarGeometric, RAPPOR, Shokri } from "./mechanisms.js";
 export { DeviceError, Memory, temporary } from "./memory.js";
+export { mechanismFromSpec } from "./registry.js";
 export { Survey } from "./survey.js";

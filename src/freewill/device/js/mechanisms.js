@@ -2,21 +2,20 @@
  * @file Mechanisms: what a person applies to their value before anything leaves the device.
  *
  * `draw(index, source)` gives a report, exactly by the law: an output's index, or packed bits.
- * `mechanismFromSpec` leads from a portable description to the mechanism.
  */
 
-import { Linear, alphabetFromSpec, sameValues } from "./alphabets.js";
+import { Linear, alphabetFromSpec, encodeText, sameValues } from "./alphabets.js";
 import { GeometricNoise, PlanarNoise, odds, precision, replaced, slackened } from "./chances.js";
-import { checkFields, checkedEpsilon, checkedIndex, checkedLaw, isObject } from "./checks.js";
+import { checkedEpsilon, checkedIndex, checkedLaw } from "./checks.js";
 import { Below, Table, coin, system } from "./draws.js";
-import { FreewillError, brief, several, shown } from "./errors.js";
+import { FreewillError, brief, several } from "./errors.js";
 import { bitLength, fromDouble, times } from "./exponential.js";
 import { hexadecimal, idOf } from "./ids.js";
-import { LOSSES, Problem, checkedLosses } from "./losses.js";
+import { Problem, checkedLosses } from "./losses.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
 /** @typedef {import("./draws.js").Source} Source */
-/** @typedef {number | Uint8Array} Report an output's index; or bit x as bit x % 8 of byte x / 8 */
+/** @typedef {number | Uint8Array | string} Report an output's index; bit x as bit x % 8 of byte x / 8; a text */
 /** @typedef {(index: number, source: Source) => Report} Drawn of an index that is checked */
 
 export const SPEC_VERSION = 1;
@@ -39,8 +38,10 @@ export class Mechanism {
     }
     this.kind = kind;
     this.alphabet = alphabet;
-    /** @type {Alphabet | null} whose values reports are; null for bits */
+    /** @type {Alphabet | null} whose values reports are; null for bits and texts */
     this.outputs = alphabet;
+    /** @type {"ldp" | "geo"} whether epsilon is promised of any two values, or by their distance */
+    this.promise = "ldp";
   }
 
   /**
@@ -62,7 +63,7 @@ export class Mechanism {
    * @returns {number | string}
    */
   written(report) {
-    return typeof report === "number" ? report : hexadecimal(report);
+    return report instanceof Uint8Array ? hexadecimal(report) : report;
   }
 
   /**
@@ -74,6 +75,40 @@ export class Mechanism {
   text(report) {
     if (typeof report !== "number" || this.outputs === null) return String(this.written(report));
     return this.outputs.text(report);
+  }
+
+  /** @type {(text: string) => boolean} whether `text` writes some report so */
+  gives(text) {
+    if (this.outputs === null) {
+      const bytes = Math.ceil(this.alphabet.size / 8);
+      const whole = /^(?:[0-9a-f]{2})+$/.test(text) && text.length === 2 * bytes;
+      return whole && parseInt(text.slice(-2), 16) >> (this.alphabet.size - 8 * (bytes - 1)) === 0;
+    }
+    try {
+      return this.outputs.text(encodeText(this.outputs, text)) === text;
+    } catch (error) {
+      if (error instanceof FreewillError) return false;
+      throw error;
+    }
+  }
+
+  /** @type {(text: string) => number[] | null} the values that a report names, where it names any */
+  named(text) {
+    if (this.outputs !== null) return null;
+    const bytes = Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+    return this.valuesWhere((x) => ((bytes[x >> 3] >> (x & 7)) & 1) === 1);
+  }
+
+  /** @type {(is: (index: number) => boolean) => number[]} indices of values, in order */
+  valuesWhere(is) {
+    return Array.from({ length: this.alphabet.size }, (_, index) => index).filter(is);
+  }
+
+  /** @type {(is: (index: number) => boolean) => Uint8Array} a bit for each value, packed */
+  packed(is) {
+    const bits = new Uint8Array(Math.ceil(this.alphabet.size / 8));
+    for (let x = 0; x < this.alphabet.size; x += 1) if (is(x)) bits[x >> 3] |= 1 << (x & 7);
+    return bits;
   }
 
   /** @returns {Record<string, any>} everything but the alphabet */
@@ -93,7 +128,8 @@ export class Mechanism {
   }
 
   toString() {
-    const given = Object.entries(this.parameters()).map(([key, value]) => `, ${key}=${brief(value)}`);
+    const numbers = Object.entries(this.parameters()).filter(([, value]) => typeof value === "number");
+    const given = numbers.map(([key, value]) => `, ${key}=${brief(value)}`);
     return `${this.kind}(${this.alphabet}${given.join("")})`;
   }
 }
@@ -158,11 +194,7 @@ export class RAPPOR extends Noise {
 
   /** @type {Drawn} */
   drawn(index, source) {
-    const bits = new Uint8Array(Math.ceil(this.alphabet.size / 8));
-    for (let x = 0; x < this.alphabet.size; x += 1) {
-      if (coin(this.#flip, source) !== (x === index)) bits[x >> 3] |= 1 << (x & 7);
-    }
-    return bits;
+    return this.packed((x) => coin(this.#flip, source) !== (x === index));
   }
 }
 
@@ -178,6 +210,7 @@ export class Geometric extends Noise {
     }
     const largest = LARGEST_EXPONENT / (alphabet.step * (alphabet.size - 1));
     super("geometric", alphabet, epsilon, largest);
+    this.promise = "geo";
   }
 
   /** Return the noise, whose digits reach from end to end. */
@@ -214,6 +247,7 @@ export class PlanarGeometric extends Noise {
     }
     const widest = Math.max(columns * cell[0], rows * cell[1]);
     super("planar-geometric", grid, epsilon, LARGEST_EXPONENT / widest);
+    this.promise = "geo";
     if (this.epsilon * Math.min(...cell) < LEAST_DECAY) {
       throw new FreewillError(
         `epsilon=${epsilon} for ${this.kind} on ${grid}: epsilon times a cell's side must be >= ` +
@@ -328,70 +362,4 @@ export class Shokri extends Tabulated {
   toString() {
     return `${this.kind}(${this.alphabet}, Q=${brief(this.#parameters.quality_loss)}, ${this.#chosen})`;
   }
-}
-
-/**
- * Classes, and the fields that they are given, in this order: needed, then free.
- *
- * @type {Record<string, {Kind: any, needed: string[], free: string[]}>}
- */
-const KINDS = {
-  geometric: { Kind: Geometric, needed: ["epsilon"], free: [] },
-  identity: { Kind: Identity, needed: [], free: [] },
-  "k-rr": { Kind: KRR, needed: ["epsilon"], free: [] },
-  matrix: { Kind: Matrix, needed: ["law"], free: ["outputs"] },
-  "planar-geometric": { Kind: PlanarGeometric, needed: ["epsilon"], free: [] },
-  rappor: { Kind: RAPPOR, needed: ["epsilon"], free: [] },
-  shokri: { Kind: Shokri, needed: ["quality_loss"], free: ["prior", "selection", ...LOSSES] },
-};
-
-/**
- * Rebuild a mechanism from its portable description; Shokri's with the table of its law.
- *
- * @param {any} spec
- * @param {any} [table] the table, or what gives it for an id
- * @returns {Mechanism}
- */
-export function mechanismFromSpec(spec, table = null) {
-  if (!isObject(spec)) {
-    throw new FreewillError(`a spec ${shown(spec)}: expected an object, as spec() gives.`);
-  }
-  const { mechanism: name, version, alphabet, ...rest } = spec;
-  if (typeof name !== "string" || !Object.hasOwn(KINDS, name)) {
-    throw new FreewillError(
-      `mechanism ${shown(name)}: expected one of ${Object.keys(KINDS).join(", ")}.`,
-    );
-  }
-  if (version !== SPEC_VERSION) {
-    throw new FreewillError(
-      `spec version ${shown(version)} of ${name}: this release reads version ${SPEC_VERSION}. ` +
-        "Update freewill, or write the spec again.",
-    );
-  }
-  const on = alphabetFromSpec(alphabet);
-  const { Kind, needed, free } = KINDS[name];
-  const fields = Kind === Shokri ? currentNames(rest) : rest;
-  checkFields(fields, needed, free, `a ${name} mechanism`);
-  try {
-    if (Kind === Shokri) return new Shokri(on, fields, table);
-    return new Kind(on, ...[...needed, ...free].map((field) => fields[field]));
-  } catch (error) {
-    if (!(error instanceof FreewillError) || error.message.includes(name)) throw error;
-    throw new FreewillError(`${name}: ${error.message}`);
-  }
-}
-
-/**
- * Rename the losses, which release 0.1 called otherwise.
- *
- * @param {Record<string, any>} fields
- */
-function currentNames(fields) {
-  const renamed = new Map([["quality", "report_loss"], ["privacy", "guess_loss"]]);
-  const entries = Object.entries(fields).map(([key, value]) => [renamed.get(key) ?? key, value]);
-  const current = Object.fromEntries(entries);
-  if (Object.keys(current).length < entries.length) {
-    throw new FreewillError("a loss stands twice, under its name of today and that of release 0.1.");
-  }
-  return current;
 }

@@ -8,7 +8,9 @@ import { system } from "./draws.js";
 import { FreewillError, listed, shown } from "./errors.js";
 import { hexadecimal } from "./ids.js";
 import { parsedJson } from "./json.js";
-import { SPEC_VERSION, mechanismFromSpec } from "./mechanisms.js";
+import { SPEC_VERSION } from "./mechanisms.js";
+import { Programmed } from "./programs.js";
+import { mechanismFromSpec } from "./registry.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
@@ -26,8 +28,9 @@ const TEXTS = [
   ["question_id", 8, 200],
 ];
 const LONGEST_DESCRIPTION = 1000;
-/** Fields of version 2. */
-const OPTIONAL = [...TEXTS.map(([name]) => name), "tables"];
+/** Of version 2, what devices draw by: laws that are solved for, and programs; by mechanism. */
+const DRAWN_BY = ["tables", "programs"];
+const OPTIONAL = [...TEXTS.map(([name]) => name), ...DRAWN_BY];
 const ID = /^[0-9a-f]{16}$/;
 
 /**
@@ -79,9 +82,10 @@ export class Survey {
       }
     }
     entries.forEach(([name, mechanism], index) => {
-      // Ids of large tables take their time, and most kinds differ.
+      // Ids of large tables take their time, and most kinds differ; but those of programs are told.
       const [other] = entries.slice(0, index).find(([, earlier]) => {
-        return earlier.kind === mechanism.kind && earlier.id === mechanism.id;
+        const alike = earlier.kind === mechanism.kind || [earlier, mechanism].some((one) => one instanceof Programmed);
+        return alike && earlier.id === mechanism.id;
       }) ?? [];
       if (other !== undefined) {
         throw new FreewillError(
@@ -209,7 +213,8 @@ function faultOf(spec) {
   const entries = pairs(given).map(([, entry]) => entry);
   const wrong = entries.find((entry) => !isObject(entry));
   if (wrong !== undefined) return `mechanism ${shown(wrong)}`;
-  if (Object.hasOwn(spec, "tables") && !isObject(spec.tables)) return `tables ${shown(spec.tables)}`;
+  const odd = DRAWN_BY.find((name) => Object.hasOwn(spec, name) && !isObject(spec[name]));
+  if (odd !== undefined) return `${odd} ${shown(spec[odd])}`;
   if (spec[HEAD] !== 1) return "";
   const described = entries.some((entry) => Object.hasOwn(entry, "description"));
   const newer = OPTIONAL.find((name) => Object.hasOwn(spec, name)) ?? (described && "description");
@@ -233,7 +238,7 @@ function pairs(given) {
  * @param {any} survey
  */
 function named(survey) {
-  const tables = new Map(Object.entries(survey.tables ?? {}));
+  const [tables, programs] = DRAWN_BY.map((name) => new Map(Object.entries(survey[name] ?? {})));
   /** @type {Map<string, Mechanism>} */
   const mechanisms = new Map();
   /** @type {Map<string, string>} */
@@ -247,7 +252,8 @@ function named(survey) {
     const unnamed = given === null || given === "";
     let mechanism;
     try {
-      mechanism = mechanismFromSpec(spec, (id) => tables.get(unnamed ? id : given) ?? null);
+      const table = (/** @type {string} */ id) => tables.get(unnamed ? id : given) ?? null;
+      mechanism = mechanismFromSpec(spec, table, programs.get(given) ?? null);
     } catch (error) {
       if (!(error instanceof FreewillError)) throw error;
       throw new FreewillError(`mechanism ${shown(given || mechanisms.size + 1)}: ${error.message}`);
@@ -267,6 +273,10 @@ function named(survey) {
           "all others have a formula or bring their law. Leave it out.",
       );
     }
+  }
+  const stray = [...programs.keys()].find((name) => !mechanisms.has(name));
+  if (stray !== undefined) {
+    throw new FreewillError(`a program for ${shown(stray)}: expected the name of a mechanism of this survey. Leave it out.`);
   }
   return { mechanisms, descriptions };
 }

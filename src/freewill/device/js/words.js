@@ -26,6 +26,9 @@ export default {
     "never": "Your report is never your true {value}.",
     "bits": "Your report says yes or no to every {value}. It says yes to your own with a chance of {own}, and to each of the others with a chance of {other}.",
     "bits_alone": "The chance that it says yes to your own and to no other is {chance}.",
+    "subset": "Your report names {many} of {size} {values}. Your own is among them with a chance of {own}, and each of the others with a chance of {other}.",
+    "hash": "A random number sorts all {values} into {many} groups. Your report is that number and one group: the group of your own {value} with a chance of {own}.",
+    "hadamard": "Your report is one of {many} signs, half of which stand for your own {value}. It is one of that half with a chance of {own}. Every other {value} shares half of those signs.",
     "other": "Your report is one of {outputs} signs, which need not be {values} themselves.",
     "cell": "Your report never tells more than a cell of the map, {width} x {height} km."
   },
@@ -56,6 +59,8 @@ export default {
     "symbols_bits": "If your true {value} is {own}, the chance of a yes to each {value}:",
     "map": "If your true place is the marked cell, the chance of each report (the darker, the likelier):",
     "map_bits": "If your true place is the marked cell, the chance of a yes to each cell (the darker, the likelier):",
+    "symbols_sets": "If your true {value} is {own}, the chance that your report stands for each {value}:",
+    "map_sets": "If your true place is the marked cell, the chance that your report stands for each cell (the darker, the likelier):",
     "middle": "in the middle of the map",
     "most": "The highest is {chance}.",
     "edge": "The edge also takes whatever would fall beyond it.",

@@ -1,0 +1,285 @@
+/**
+ * @file Mechanisms that are data: a program says how a report is drawn, in the steps of
+ * docs/devices.md. Before anything is drawn, the promise that comes with it is verified.
+ */
+
+import { Linear, awayIn, offsets } from "./alphabets.js";
+import { tightest } from "./budget.js";
+import { checkFields, checkedInteger, isObject, sumOf } from "./checks.js";
+import { Below, Chance, coin } from "./draws.js";
+import { FreewillError, brief, shown } from "./errors.js";
+import { bitLength, floorLog2, fromDouble, power } from "./exponential.js";
+import { Matrix, Mechanism } from "./mechanisms.js";
+
+/** @typedef {import("./alphabets.js").Alphabet} Alphabet */
+/** @typedef {{coin: Chance, yes: bigint, no: bigint, near: number}} Exact a chance, as weights, and as a double */
+/**
+ * What a program comes to, beside what all mechanisms have: `odds`, P(y | x) and P(y | x') where they
+ * differ most, or the `rows` of a table; `bits`, chances that the own value is named, and another;
+ * `support`, of how many values, groups or signs, where a report is not a yes or no to each value.
+ *
+ * @typedef {Record<string, any> & {drawn: import("./mechanisms.js").Drawn}} Steps
+ */
+
+/** Binary digits of a chance. */
+const LONGEST = 1 << 13;
+const HASH = "fmix32";
+const SEEDS = 2 ** 32;
+const CHANCES = ["own", "other", "replaced"];
+const ID = /^[0-9a-f]{16}$/;
+const HASHED = /^(0|[1-9][0-9]{0,9}):(0|[1-9][0-9]{0,9})$/;
+/** Sixteen units in the last place, twice: what a claim about a table of doubles may fall short by. */
+const LAST_PLACES = 2 ** -48;
+/** And never more than this share of it, as in domain/guarantees/promises.py. */
+const HIDDEN = 5e-4;
+/** A claim in the description may be rounded: by how much, relative. */
+const ROUNDED = 1 + 1e-9;
+const ADVICE = "Nothing is drawn by it: whoever asks must write the survey again, by Survey.save of freewill for Python.";
+
+/** A mechanism of a kind that is not known here, drawn by the program that came with the survey. */
+export class Programmed extends Mechanism {
+  #parameters;
+  #id;
+
+  /** @param {string} kind @param {Alphabet} alphabet @param {Record<string, any>} parameters @param {any} program */
+  constructor(kind, alphabet, parameters, program) {
+    super(kind, alphabet);
+    this.#parameters = parameters;
+    try {
+      const { draw, promise, id, ...fields } = isObject(program) ? program : {};
+      if (typeof draw !== "string" || !Object.hasOwn(DRAWS, draw) || !ID.test(id)) {
+        const draws = Object.keys(DRAWS).join(", ");
+        throw new FreewillError(`${shown(program)}: expected an object with an id, whose draw is one of ${draws}.`);
+      }
+      this.#id = String(id);
+      const [needed, free, make] = DRAWS[draw];
+      checkFields(fields, needed, free, `a program to draw ${draw}`);
+      for (const name of CHANCES) if (name in fields) fields[name] = exact(name, fields[name]);
+      Object.assign(this, { draws: draw, outputs: null }, make(fields, this));
+      this.epsilon = this.#verified(promise, parameters.epsilon);
+    } catch (error) {
+      if (!(error instanceof FreewillError)) throw error;
+      throw new FreewillError(`the program of ${kind}: ${error.message} ${ADVICE}`);
+    }
+  }
+
+  /** @type {(promise: any, said: any) => number} the promised epsilon, which is kept; or that of a table */
+  #verified(promise, said) {
+    const { kind, epsilon } = isObject(promise) ? promise : {};
+    const { rows = null, odds = [], alphabet } = /** @type {any} */ (this);
+    const known = kind === "ldp" || (kind === "geo" && rows);
+    if (!known || !(epsilon >= 0) || !(typeof epsilon === "number" || (epsilon === null && rows))) {
+      throw new FreewillError(
+        `promise=${shown(promise)}: expected {"kind": "ldp", "epsilon": a number >= 0}, or "geo" of a table.`,
+      );
+    }
+    const claim = epsilon ?? tightest(rows);
+    if (typeof said === "number" && !(claim <= said * ROUNDED)) {
+      throw new FreewillError(`it promises an epsilon of ${claim}: expected at most that of the description, ${said}.`);
+    }
+    if (epsilon === null) return claim;
+    this.promise = kind;
+    if (rows) checkRows(rows, alphabet, kind === "geo", epsilon);
+    else if (!within(odds, epsilon)) {
+      const own = brief(logarithm(odds), 12);
+      throw new FreewillError(`it has an epsilon of ${own}: expected at most the promised ${epsilon}.`);
+    }
+    return epsilon;
+  }
+
+  parameters() {
+    return this.#parameters;
+  }
+
+  get id() {
+    return this.#id;
+  }
+}
+
+/**
+ * The draws: the fields that a program of theirs needs, those it may have, and what these come to.
+ *
+ * @type {Record<string, [string[], string[], (fields: any, mechanism: Programmed) => Steps]>}
+ */
+const DRAWS = {
+  unary: [["own", "other"], [], ({ own, other }, mechanism) => ({
+    drawn: (index, source) => mechanism.packed((x) => coin(x === index ? own.coin : other.coin, source)),
+    odds: [own.yes * other.no, other.yes * own.no],
+    bits: [own.near, other.near],
+  })],
+
+  /** So many values, the own among them by a coin, the others by Floyd's algorithm. */
+  subset: [["length", "own"], [], ({ length, own }, mechanism) => {
+    const { size } = mechanism.alphabet;
+    checkWhole("length", length, 1, size - 1);
+    return {
+      drawn(index, source) {
+        const taken = new Set(coin(own.coin, source) ? [index] : []);
+        // The others are numbered 0 .. size - 2, without the own.
+        const place = (/** @type {number} */ other) => (other < index ? other : other + 1);
+        for (let last = size - 1 - (length - taken.size); last < size - 1; last += 1) {
+          const other = place(new Below(last + 1).draw(source));
+          taken.add(taken.has(other) ? place(last) : other);
+        }
+        return mechanism.packed((x) => taken.has(x));
+      },
+      gives: (text) => Mechanism.prototype.gives.call(mechanism, text) && mechanism.named(text)?.length === length,
+      odds: [own.yes * BigInt(size - length), own.no * BigInt(length)],
+      bits: [own.near, (length - own.near) / (size - 1)],
+      support: length,
+    };
+  }],
+
+  /** A seed, and the bucket of the value by it or, by a coin, any bucket. */
+  hash: [["buckets", "replaced", "hash"], [], ({ buckets, replaced, hash }, mechanism) => {
+    checkWhole("buckets", buckets, 2, 2 ** 20);
+    if (hash !== HASH) throw new FreewillError(`hash=${shown(hash)}: expected ${HASH}, the one known here.`);
+    const [anySeed, anyBucket] = [new Below(SEEDS), new Below(buckets)];
+    const read = (/** @type {string} */ text) => (HASHED.exec(text) ?? []).slice(1).map(Number);
+    return {
+      drawn(index, source) {
+        const seed = anySeed.draw(source);
+        const blind = coin(replaced.coin, source);
+        return `${seed}:${blind ? anyBucket.draw(source) : hashed(seed, index, buckets)}`;
+      },
+      gives: (text) => read(text)[0] < SEEDS && read(text)[1] < buckets,
+      named(text) {
+        const [seed, bucket] = read(text);
+        return mechanism.valuesWhere((x) => hashed(seed, x, buckets) === bucket);
+      },
+      odds: [BigInt(buckets) * replaced.no + replaced.yes, replaced.yes],
+      bits: [1 - replaced.near * (1 - 1 / buckets), 1 / buckets],
+      support: buckets,
+    };
+  }],
+
+  /** A sign of the half that stands for the value or, by a coin, of the other half. */
+  hadamard: [["order", "own"], [], ({ order, own }, mechanism) => {
+    checkWhole("order", order, mechanism.alphabet.size + 1, 2 ** 30);
+    if ((order & (order - 1)) !== 0) throw new FreewillError(`order=${order}: must be a power of two.`);
+    const half = new Below(order / 2);
+    return {
+      drawn(index, source) {
+        const odd = coin(own.coin, source) ? 0 : 1;
+        const [rest, low] = [half.draw(source), (index + 1) & -(index + 1)];
+        // Room for the lowest bit of the row, which sets the parity.
+        const sign = (rest & (low - 1)) | ((rest & -low) << 1);
+        return parity((index + 1) & sign) === odd ? sign : sign | low;
+      },
+      named: (text) => mechanism.valuesWhere((x) => parity((x + 1) & Number(text)) === 0),
+      outputs: new Linear(0, order - 1),
+      odds: [own.yes, own.no],
+      bits: [own.near, 0.5],
+      support: order,
+    };
+  }],
+
+  table: [["law"], ["outputs"], ({ law, outputs = null }, { alphabet }) => {
+    const matrix = new Matrix(alphabet, law, outputs);
+    return { drawn: matrix.drawn.bind(matrix), outputs: matrix.outputs, rows: matrix.rows };
+  }],
+};
+
+/** @type {(name: string, given: any) => Exact} */
+function exact(name, given) {
+  const [digits, scale, more] = Array.isArray(given) ? given : [];
+  const fits = Number.isInteger(scale) && scale >= 0 && scale <= LONGEST && more === undefined;
+  const yes = fits && typeof digits === "string" && /^[0-9a-f]{1,2048}$/.test(digits) ? BigInt(`0x${digits}`) : 0n;
+  const no = (fits ? 1n << BigInt(scale) : 0n) - yes;
+  if (yes <= 0n || no <= 0n) {
+    throw new FreewillError(
+      `${name}=${shown(given)}: expected a chance above 0 and below 1, as ["hexadecimal digits", scale] for ` +
+        "digits / 2^scale.",
+    );
+  }
+  const chance = new Chance(yes, scale);
+  const near = chance.digits.slice(0, 8).reduceRight((sum, digit) => (sum + digit) / 256, 0) / 256 ** chance.zeros;
+  return { coin: chance, yes, no, near };
+}
+
+/** @type {(name: string, given: unknown, least: number, most: number) => void} */
+function checkWhole(name, given, least, most) {
+  if (checkedInteger(name, given, least) > most) throw new FreewillError(`${name}=${given}: must be at most ${most}.`);
+}
+
+/** @type {(odds: bigint[]) => bigint[]} the larger first */
+const sorted = ([one, other]) => (one > other ? [one, other] : [other, one]);
+
+/** @type {(odds: bigint[]) => number} the logarithm of their ratio, to a few digits */
+function logarithm(odds) {
+  const [most, least] = sorted(odds);
+  const spare = BigInt(Math.max(0, bitLength(least) - 500));
+  return Math.log1p(Number((most - least) >> spare) / Number(least >> spare));
+}
+
+/** @type {(odds: bigint[], epsilon: number) => boolean} whether it is sure that their ratio is at most e^epsilon */
+function within(odds, epsilon) {
+  const [most, least] = sorted(odds);
+  if (epsilon === 0 || epsilon >= bitLength(most)) return epsilon > 0 || most === least;
+  const exponent = fromDouble(epsilon);
+  const bits = bitLength(most) + 64 + 2 * Math.max(0, -floorLog2(exponent));
+  const { total, width, halvings } = power(exponent, bits);
+  // e^-epsilon, certainly no less: its relative error is below 2^-(bits + 24).
+  const up = total + (total >> BigInt(bits + 20)) + 1n;
+  return most * up <= least << (BigInt(width) + halvings);
+}
+
+/**
+ * Refuse a law that does not keep its promise: of any two values or, `geo`, by their distance. On a
+ * line neighbours decide, for distances add up; labels are all as far apart.
+ *
+ * @type {(rows: Float64Array[], alphabet: Alphabet, geo: boolean, epsilon: number) => void}
+ */
+function checkRows(rows, alphabet, geo, epsilon) {
+  // By their sums, which the draws divide by; and the least of all doubles as a normal one.
+  const laws = rows.map((row) => {
+    const sum = sumOf(row);
+    return row.map((chance) => (chance * 2 ** 1000) / sum);
+  });
+  if (!geo || alphabet.kind === "categorical") {
+    const least = laws[0].map((_, y) => laws.reduce((low, law) => Math.min(low, law[y]), Infinity));
+    laws.forEach((law, x) => checkPair(law, least, epsilon, () => `value ${x} as from another`));
+    return;
+  }
+  const [lengths, away] = [offsets(alphabet), awayIn(alphabet)];
+  for (let x = 1; x < laws.length; x += 1) {
+    for (let z = alphabet.kind === "linear" ? x - 1 : 0; z < x; z += 1) {
+      checkPair(laws[x], laws[z], epsilon * lengths[away(x, z)], () => `one of the values ${z} and ${x} as from the other`);
+    }
+  }
+}
+
+/** @type {(one: Float64Array, other: Float64Array, exponent: number, pair: () => string) => void} */
+function checkPair(one, other, exponent, pair) {
+  const rounding = Math.min(LAST_PLACES * (1 + exponent), HIDDEN * exponent);
+  // A finite number, so that nothing times it is nothing.
+  const most = Math.min(Math.exp(exponent + rounding), 1e300);
+  for (let y = 0; y < one.length; y += 1) {
+    if (one[y] > other[y] * most || other[y] > one[y] * most) {
+      const times = brief(Math.max(one[y] / other[y], other[y] / one[y]), 12);
+      throw new FreewillError(
+        `output ${y} is ${times} times as likely from ${pair()}: expected at most ${brief(most, 12)} times, as promised.`,
+      );
+    }
+  }
+}
+
+/** @type {(word: number) => number} 32 bits, mixed: the finaliser of MurmurHash3 */
+function mixed(word) {
+  let h = word;
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  return h ^ (h >>> 16);
+}
+
+/** @type {(seed: number, index: number, buckets: number) => number} the bucket of a value, by fmix32 */
+function hashed(seed, index, buckets) {
+  return Math.floor(((mixed(mixed(index + 1) ^ seed) >>> 0) * buckets) / SEEDS);
+}
+
+/** @type {(bits: number) => number} 1 where an odd number of them is set */
+function parity(bits) {
+  let folded = bits;
+  for (let by = 16; by > 0; by >>= 1) folded ^= folded >>> by;
+  return folded & 1;
+}

@@ -1,0 +1,83 @@
+"""Mechanisms that freewill.js knows by programs alone: answered on the page, and estimated."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tools.javascript import in_node, node
+
+import freewill as fw
+from dashboard_cases import LACKING, LOADED, serving, waiting
+from device_cases import skipped
+from freewill.domain.mechanisms import registry
+from pages_cases import Person, browsing, needs_pages
+from program_cases import KINDS, programmed
+
+pytestmark = [*needs_pages, skipped(node(), "Node"), skipped(not LACKING, "Plotly")]
+DRINKS = fw.Categorical(["tea", "coffee", "zebra milk", "water", "juice", "beer"])
+SHARES = np.array([0.3, 0.3, 0.2, 0.1, 0.05, 0.05])
+EACH = 150
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch):
+    for kind in KINDS:
+        monkeypatch.setitem(registry.REGISTRY, kind.name, kind)
+
+
+PICTURES: Path | None = None
+"""A folder for pictures of the pages, for whoever wants to look at them."""
+
+
+def test_a_program_goes_all_the_way(tmp_path):
+    survey = programmed(DRINKS, 2.0)
+    rng = np.random.default_rng(26)
+    truth = rng.choice(DRINKS.labels, size=(len(survey.mechanisms), EACH), p=SHARES)
+    asked = [
+        [name, str(value)]
+        for name, values in zip(survey.mechanisms, truth, strict=True)
+        for value in values
+    ]
+    rows = in_node("rows", {"survey": survey.for_devices(), "asked": asked})
+    with serving(tmp_path, survey) as served, browsing() as browser:
+        served.post(survey, rows)
+        bodies = []
+        for place, name in enumerate(survey.mechanisms):
+            one = Person(browser.new_context().new_page(), served.root)
+            one.page.goto(served.page(survey).removesuffix("/dashboard"))
+            one.choose("list")
+            bodies.append(one.draw(place))
+            words = one.page.locator(".says").inner_text()
+            if PICTURES:
+                one.page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
+            check_words(name, json.loads(bodies[-1])["value"], words)
+            one.receive()
+            assert one.sent == bodies[-1:]
+            one.check()
+        # The same report again is acknowledged, and counts once.
+        served.post(survey, [json.loads(body) for body in bodies])
+        page = browser.new_page()
+        page.goto(served.page(survey))
+        page.fill("#token", served.token)
+        page.click("#token-form button")
+        waiting(page, LOADED)
+        chart = "document.querySelector('#estimate-chart').data"
+        shares = page.evaluate(f"Array.from({chart}.find((one) => one.name === 'share').x)")
+        if PICTURES:
+            page.screenshot(path=PICTURES / "dashboard.png", full_page=True)
+        state = page.locator("#state").inner_text()
+    assert f"{len(asked) + len(bodies)} people" in state.replace(",", "")
+    assert np.abs(np.array(shares) - SHARES).sum() < 0.4
+
+
+def check_words(name, value, words):
+    """What the page says of a report is what it says."""
+    if name == "half":
+        ones = int.from_bytes(bytes.fromhex(value), "little").bit_count()
+        assert words == (f"yes to {ones} of 6 answers:" if ones else "no to all 6 answers.")
+    elif name in ("few", "groups", "signs"):
+        assert re.fullmatch("one of these [1-6] of 6 answers:|none of the 6 answers.", words)
+    else:
+        assert value in words

@@ -1,0 +1,397 @@
+"""Programs for browsers, read in Python: the draws of docs/devices.md, each written down plainly.
+
+And small mechanisms that have such programs, of kinds that freewill.js has never heard of.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from tools.javascript.cases import tied
+
+import freewill as fw
+from freewill.domain.alphabets.base import distances
+from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
+from freewill.domain.draws.sources import GivenBytes, Source, below
+from freewill.domain.draws.tables import Table, whole_weights
+from freewill.domain.guarantees.promises import Guarantee
+from freewill.domain.mechanisms.base import Mechanism, Noisy
+from freewill.domain.mechanisms.matrix import Tabulated
+from freewill.domain.outputs import Bits, Decoded, Reason, Symbols
+from freewill.numeric.operators.base import DenseOperator
+from freewill.numeric.operators.moments import BitMoments
+from freewill.numeric.operators.support import BitOperator
+
+MASK = (1 << 32) - 1
+
+
+def drawn(program: Any, size: int, value: int, source: Source) -> Any:
+    """Draw the report of a value as it travels: digits, a seed and a bucket, or an index."""
+    chances = {
+        name: Chance(int(program[name][0], 16), program[name][1])
+        for name in ("own", "other", "replaced")
+        if name in program
+    }
+    match program["draw"]:
+        case "unary":
+            coins = [chances["own" if v == value else "other"] for v in range(size)]
+            return packed({v for v, coin in enumerate(coins) if coin.coin(source)}, size)
+        case "subset":
+            return packed(_subset(program["length"], chances["own"], size, value, source), size)
+        case "hash":
+            seed, buckets = below(1 << 32, source), program["buckets"]
+            if chances["replaced"].coin(source):
+                return f"{seed}:{below(buckets, source)}"
+            return f"{seed}:{bucket_of(seed, value, buckets)}"
+        case "hadamard":
+            return _hadamard(program["order"], chances["own"], value + 1, source)
+        case "table":
+            return Table.of(whole_weights(np.array(program["law"][value]))).draw(source)
+    raise ValueError(program["draw"])
+
+
+def packed(values: set[int], size: int) -> str:
+    """Write a set of values: bit x is bit x % 8 of byte x // 8."""
+    return sum(1 << x for x in values).to_bytes(-(-size // 8), "little").hex()
+
+
+def _subset(length: int, own: Chance, size: int, value: int, source: Source) -> set[int]:
+    others = [v for v in range(size) if v != value]
+    among = own.coin(source)
+    taken: set[int] = set()
+    for j in range(size - 1 - (length - among), size - 1):
+        t = below(j + 1, source)
+        taken.add(j if t in taken else t)
+    return {others[t] for t in taken} | ({value} if among else set())
+
+
+def bucket_of(seed: int, value: int, buckets: int) -> int:
+    """Return floor(g mix(seed ^ mix(x + 1)) / 2^32).
+
+    >>> [bucket_of(*pair, 16) for pair in ((0, 0), (1, 1), (4294967295, 999))]
+    [2, 3, 11]
+    """
+    return _mixed(_mixed(value + 1) ^ seed) * buckets >> 32
+
+
+def _mixed(h: int) -> int:
+    h = (h ^ h >> 16) * 0x85EBCA6B & MASK
+    h = (h ^ h >> 13) * 0xC2B2AE35 & MASK
+    return h ^ h >> 16
+
+
+def _hadamard(order: int, own: Chance, row: int, source: Source) -> int:
+    odd = 0 if own.coin(source) else 1
+    place = (row & -row).bit_length() - 1
+    rest = below(order // 2, source)
+    high, low = divmod(rest, 1 << place)
+    signs = [high << place + 1 | bit << place | low for bit in (0, 1)]
+    (sign,) = [sign for sign in signs if (sign & row).bit_count() % 2 == odd]
+    return sign
+
+
+def chance_of(x: float, times: int = 1, others: int = 1) -> list[Any]:
+    """Return times e^-x / (1 + others e^-x), rounded up, as a program has it."""
+    exponent = Dyadic.of(x)
+    bits = precision(exponent, times.bit_length())
+    found = Chance.up(*share(exponential(exponent, bits), times, others), bits)
+    return [f"{found.numerator:x}", found.shift]
+
+
+def complement(chance: list[Any]) -> list[Any]:
+    return [f"{(1 << chance[1]) - int(chance[0], 16):x}", chance[1]]
+
+
+class Drawn(Noisy):
+    """A mechanism that draws by its program."""
+
+    def _report(self, value: int, source: Source) -> Any:
+        report = drawn(self.program(), self.alphabet.size, value, source)
+        return np.frombuffer(bytes.fromhex(report), np.uint8) if self._bits else report
+
+    def _reports(self, truth, rng):
+        raise NotImplementedError
+
+    @property
+    def _bits(self) -> bool:
+        return isinstance(self.output_space, Bits)
+
+
+@dataclass(frozen=True)
+class HalfBits(Drawn):
+    """Optimised unary encoding: the own bit by 1/2, any other by 1 / (e^epsilon + 1)."""
+
+    alphabet: Any
+    epsilon: float
+    name: ClassVar[str] = "half-bits"
+
+    @property
+    def output_space(self):
+        return Bits(self.alphabet.size)
+
+    def program(self):
+        return {"draw": "unary", "own": ["1", 1], "other": chance_of(self.epsilon)}
+
+    def operator(self, outputs):
+        bits = self.output_space.checked(outputs, self.name)
+        ones = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
+        stray = 1 / (np.exp(self.epsilon) + 1)
+        scale = np.log(0.5) + (ones - 1) * np.log(stray)
+        scale = scale + (self.alphabet.size - ones) * np.log1p(-stray)
+        rare = float(np.exp(-self.epsilon))
+        return BitOperator(bits, self.alphabet.size, -self.epsilon, 1 - rare, scale)
+
+
+@dataclass(frozen=True)
+class Few(HalfBits):
+    """Subset selection: `length` values, the own among them with odds of e^epsilon each."""
+
+    length: int = 2
+    name: ClassVar[str] = "few"
+
+    def program(self):
+        # The chance to leave it out is (k - d) / (d e^epsilon + k - d), rounded up.
+        size, length = self.alphabet.size, self.length
+        out = _ratio_up(self.epsilon, length, size - length)
+        return {"draw": "subset", "length": length, "own": complement(out)}
+
+
+def _ratio_up(epsilon: float, inside: int, outside: int) -> list[Any]:
+    """Return outside / (inside e^epsilon + outside), rounded up."""
+    exponent = Dyadic.of(epsilon)
+    bits = precision(exponent, 32)
+    total, working, halvings = exponential(exponent, bits)
+    whole = (inside << working) + ((outside * total) >> halvings)
+    found = Chance.up((outside * total << working) // whole, working + halvings, bits)
+    return [f"{found.numerator:x}", found.shift]
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """A seed and a bucket."""
+
+    buckets: int
+    column: ClassVar[str] = "hashed"
+    packed: ClassVar[bool] = False
+    alphabet: ClassVar[None] = None
+    repeats: ClassVar[bool] = False
+    listable: ClassVar[bool] = False
+
+    @property
+    def size(self):
+        return self.buckets
+
+    def empty(self):
+        return np.empty((0, 2), dtype=np.int64)
+
+    def checked(self, reports, name):
+        pairs = np.asarray(reports)
+        if pairs.ndim != 2 or np.any(pairs < 0) or np.any(pairs >= [1 << 32, self.buckets]):
+            raise fw.AlphabetError(f"reports of {name}: expected pairs of a seed and a bucket.")
+        return pairs
+
+    def encode(self, reports):
+        columns = [pa.array(reports[:, field]) for field in (0, 1)]
+        return pa.StructArray.from_arrays(columns, names=["seed", "bucket"])
+
+    def texts(self, reports):
+        columns = [pa.array(reports[:, field]).cast(pa.string()) for field in (0, 1)]
+        return pc.binary_join_element_wise(*columns, ":")
+
+    def decode(self, column):
+        if not pa.types.is_struct(column.type):
+            plain = pc.replace_substring(column.cast(pa.large_string()), "value:", "")
+            column = pc.extract_regex(plain, r"^(?P<seed>\d{1,10}):(?P<bucket>\d{1,9})$")
+        known = np.asarray(column.is_valid())
+        fields = [pc.struct_field(column, name).cast(pa.int64()) for name in ("seed", "bucket")]
+        pairs = np.column_stack([pc.fill_null(field, 0) for field in fields])
+        good = known & np.all(pairs < [1 << 32, self.buckets], axis=1)
+        return Decoded.of(pairs, {Reason.OUT_OF_RANGE: ~good})
+
+    def __str__(self):
+        return f"seeds and buckets below {self.buckets}"
+
+
+@dataclass(frozen=True)
+class Groups(Drawn):
+    """Local hashing: the bucket of the value by a seed of one's own, answered by g-RR."""
+
+    alphabet: Any
+    epsilon: float
+    buckets: int = 4
+    name: ClassVar[str] = "groups"
+
+    @property
+    def output_space(self):
+        return Seeds(self.buckets)
+
+    def program(self):
+        replaced = chance_of(self.epsilon, self.buckets, self.buckets - 1)
+        return {"draw": "hash", "buckets": self.buckets, "replaced": replaced, "hash": "fmix32"}
+
+    def operator(self, outputs):
+        pairs = self.output_space.checked(outputs, self.name).tolist()
+        values = range(self.alphabet.size)
+        member = [[bucket_of(s, x, self.buckets) == b for x in values] for s, b in pairs]
+        rare = float(np.exp(-self.epsilon))
+        scale = np.full(len(pairs), -np.log1p((self.buckets - 1) * rare) - 32 * np.log(2))
+        bits = np.packbits(
+            np.array(member, bool).reshape(-1, len(values)), axis=1, bitorder="little"
+        )
+        return BitOperator(bits, self.alphabet.size, -self.epsilon, 1 - rare, scale)
+
+    def moments(self, theta):
+        return BitMoments(theta, 1 / self.buckets, float(np.expm1(self.epsilon)))
+
+
+@dataclass(frozen=True)
+class Signs(Drawn):
+    """Hadamard response: a sign of the half that stands for the value, mostly."""
+
+    alphabet: Any
+    epsilon: float
+    name: ClassVar[str] = "signs"
+
+    @property
+    def order(self):
+        return 1 << self.alphabet.size.bit_length()
+
+    @property
+    def output_space(self):
+        return Symbols(fw.Linear(0, self.order - 1))
+
+    def program(self):
+        own = complement(chance_of(self.epsilon))
+        return {"draw": "hadamard", "order": self.order, "own": own}
+
+    def operator(self, outputs):
+        rows = np.arange(1, self.alphabet.size + 1)
+        even = np.bitwise_count(np.asarray(outputs)[:, None] & rows) % 2 == 0
+        own = 1 / (1 + np.exp(-self.epsilon))
+        return DenseOperator(np.where(even, own, 1 - own) * 2 / self.order)
+
+
+@dataclass(frozen=True)
+class Near(Tabulated, Noisy):
+    """The exponential mechanism: a table, with a promise by distance."""
+
+    alphabet: Any
+    epsilon: float
+    name: ClassVar[str] = "near"
+    promise: ClassVar[str] = "geo"
+
+    @property
+    def matrix(self) -> Any:  # type: ignore[override]
+        law = np.exp(-self.epsilon / 2 * distances(self.alphabet))
+        return law / law.sum(axis=1, keepdims=True)
+
+    def _table(self, value):
+        return Table.of(whole_weights(self.matrix[value]))
+
+    def program(self):
+        return {"draw": "table", "law": self.matrix.tolist()}
+
+
+@dataclass(frozen=True)
+class Aside(Near):
+    """A table whose outputs are signs, with a promise of any two values."""
+
+    name: ClassVar[str] = "aside"
+    promise: ClassVar[str] = "ldp"
+
+    @property
+    def matrix(self) -> Any:  # type: ignore[override]
+        odds = np.exp(self.epsilon * np.linspace(0, 1, self.alphabet.size))[:, None]
+        return np.hstack([odds / (1 + odds), 1 / (1 + odds)])
+
+    @property
+    def output_space(self):
+        return Symbols(fw.Categorical(["left", "right"]))
+
+
+KINDS: tuple[type[Mechanism], ...] = (HalfBits, Few, Groups, Signs, Near, Aside)
+
+
+def programmed(alphabet: Any, epsilon: float, length: int = 2, buckets: int = 4) -> fw.Survey:
+    """Return one of each kind in a survey."""
+    menu = {
+        "half": HalfBits(alphabet, epsilon),
+        "few": Few(alphabet, epsilon, length),
+        "groups": Groups(alphabet, epsilon, buckets),
+        "signs": Signs(alphabet, epsilon),
+        "near": Near(alphabet, epsilon / float(distances(alphabet).max())),
+        "aside": Aside(alphabet, epsilon),
+    }
+    return fw.Survey(alphabet, menu, question="Which one is yours?")
+
+
+def law_of(program: Any, size: int, value: int) -> dict[Any, float]:
+    """Return the chance of each report from a value, by the formula; of seeds, of what they do."""
+    near = {
+        name: int(program[name][0], 16) / (1 << program[name][1])
+        for name in ("own", "other", "replaced")
+        if name in program
+    }
+    everyone = range(1 << size)
+    match program["draw"]:
+        case "unary":
+            found = {}
+            for v in everyone:
+                each = [near["own" if x == value else "other"] for x in range(size)]
+                parts = [p if v >> x & 1 else 1 - p for x, p in enumerate(each)]
+                found[packed({x for x in range(size) if v >> x & 1}, size)] = math.prod(parts)
+            return found
+        case "subset":
+            d, own = program["length"], near["own"]
+            sets = [v for v in everyone if v.bit_count() == d]
+            inside = own / math.comb(size - 1, d - 1)
+            outside = (1 - own) / math.comb(size - 1, d)
+            return {
+                packed({x for x in range(size) if v >> x & 1}, size): (
+                    inside if v >> value & 1 else outside
+                )
+                for v in sets
+            }
+        case "hadamard":
+            order, own = program["order"], near["own"]
+            even = [(y & value + 1).bit_count() % 2 == 0 for y in range(order)]
+            return {y: (own if yes else 1 - own) * 2 / order for y, yes in enumerate(even)}
+        case "table":
+            return dict(enumerate(program["law"][value]))
+    raise ValueError(program["draw"])
+
+
+def promised(survey: fw.Survey, name: str) -> Guarantee:
+    """Return what a mechanism of a survey promises."""
+    promise = survey.mechanisms[name].guarantee()
+    assert isinstance(promise, Guarantee)
+    return promise
+
+
+VECTORS = Path(__file__).parent / "program_vectors.json"
+
+
+def vectors() -> dict[str, Any]:
+    """Return surveys, and reports that every client must draw from given bytes."""
+    rng, cases = np.random.default_rng(26), []
+    offered = [
+        programmed(fw.Linear(0, 9), 1.0, 3),
+        programmed(fw.Categorical(list("abcde")), 0.01),
+        programmed(fw.Grid(3, 2, cell=0.5), 5.0, 4, 7),
+    ]
+    for place, survey in enumerate(offered):
+        programs = survey.for_devices()["programs"]
+        for name, mechanism in survey.mechanisms.items():
+            for number in range(4):
+                index = int(rng.integers(survey.alphabet.size))
+                stream = tied(mechanism, index, number) if number % 2 else rng.bytes(200)
+                source = GivenBytes(stream)
+                report = drawn(programs[name], survey.alphabet.size, index, source)
+                case = {"survey": place, "name": name, "index": index, "report": report}
+                used = {"bytes": stream[: source.used].hex(), "used": source.used}
+                cases.append({**case, **used})
+    return {"surveys": [survey.for_devices() for survey in offered], "cases": cases}
