@@ -29,6 +29,7 @@ from freewill.stats.fit import Checks, Fit, Verdict, tested
 from freewill.stats.intervals import Intervals
 from freewill.stats.laws.check import FitCheck
 from freewill.stats.misfit import Misfit
+from freewill.stats.planning.contest import Contest
 from freewill.stats.planning.plan import Plan
 from freewill.stats.robust import RobustEstimate
 from freewill.stats.smooth import SmoothEstimate
@@ -247,6 +248,18 @@ def _(plan: Plan) -> dict[str, Any]:
             "target_of": "emd" if plan.by_emd else "half_width",
             "mechanisms": mechanisms,
             "expected": _rows({name: getattr(plan, name) for name in columns}),
+        },
+    )
+
+
+@_content.register
+def _(contest: Contest) -> dict[str, Any]:
+    return _document(
+        "mechanisms",
+        {
+            "alphabet": contest.alphabet.spec(),
+            **{name: getattr(contest, name) for name in ("truth", "people", "runs")},
+            "mechanisms": _rows(contest.columns),
         },
     )
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -14,6 +13,7 @@ from freewill.domain.alphabets.base import Alphabet, checked_kind, refuse_vast
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.calibration import calibrate
+from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
@@ -28,6 +28,8 @@ from freewill.stats.planning.design import Design, true_variance
 from freewill.stats.planning.truths import checked_truths, checked_weights, is_emd
 
 Promise = Literal["ldp", "geo", "loss"]
+Kinds = tuple[Any, ...]
+"""Classes of mechanisms that take an alphabet and an epsilon."""
 _PROMISES = {
     "ldp": "epsilon of local differential privacy",
     "geo": "epsilon of geo-indistinguishability",
@@ -92,6 +94,7 @@ def menu(
     theta: ArrayLike | Estimate | None = None,
     of: Any = "emd",
     on_step: OnStep | None = None,
+    kinds: Any = None,
 ) -> Menu:
     """Find, for each level of protection, the mechanism that tells the collector most.
 
@@ -107,7 +110,8 @@ def menu(
     `of` is whose error is compared, as in `plan`: "emd", the earth mover's distance to the truth
     (total variation without geometry), or functionals such as "mean" or "shares". `theta` is the
     truth; without one, each mechanism is judged by the truth that is worst for it, of those that
-    `plan` takes, and telling the truth likewise. `on_step` is called with a `Step`
+    `plan` takes, and telling the truth likewise. `kinds` are the kinds to choose from, your own
+    among them: classes that take an alphabet and an epsilon, or their names. `on_step` is called with a `Step`
     (its number and share of the work) after each mechanism and truth: by the EMD that is some
     hundred solves, .3 s for each on 100 values.
 
@@ -130,7 +134,8 @@ def menu(
             yield Design(alphabet, (("", mechanism, 1.0),), truth)
             work.solved()
 
-    compared = [candidates(alphabet, level, promised) for level in wanted]
+    choice = checked_kinds(kinds)
+    compared = [candidates(alphabet, level, promised, choice) for level in wanted]
     work.expect(len(truths) * (1 + sum(map(len, compared))))
     cost = (
         _costs_by_emd(alphabet, designs)
@@ -187,35 +192,59 @@ def _costs_by_emd(alphabet: Alphabet, designs: Designs) -> Cost:
     return cost
 
 
-def candidates(alphabet: Alphabet, level: float, promise: Promise) -> list[Mechanism]:
-    """Return the mechanisms of the library that keep a promise at a level, as tightly as they can.
+def candidates(
+    alphabet: Alphabet, level: float, promise: Promise, kinds: Kinds | None = None
+) -> list[Mechanism]:
+    """Return the mechanisms that keep a promise at a level, as tightly as they can.
+
+    Of the kinds given, or of k-RR, RAPPOR and the geometric noise that the alphabet has.
 
     >>> import freewill as fw
     >>> [str(one) for one in candidates(fw.Linear(0, 8), 2.0, "ldp")]
     ['k-rr(0..8, epsilon=2)', 'rappor(0..8, epsilon=2)', 'geometric(0..8, epsilon=0.25)']
     """
-    geometric: Any = None
-    if alphabet.size > 1:
-        geometric = {Linear: Geometric, Grid: PlanarGeometric}.get(type(alphabet))
-    makers: list[Callable[[], Mechanism]]
-    if promise == "loss":
-        kinds = (KRR, geometric) if geometric else (KRR,)
-        makers = [partial(calibrate, kind, alphabet, quality_loss=level) for kind in kinds]
-    else:
-        epsilon = level if promise == "ldp" else level * _least_distance(alphabet)
-        makers = [partial(kind, alphabet, epsilon) for kind in (KRR, RAPPOR)]
-        if geometric is not None:
-            noise = level / diameter(alphabet) if promise == "ldp" else level
-            makers.append(partial(geometric, alphabet, noise))
+    geometric: Any = {Linear: Geometric, Grid: PlanarGeometric}.get(type(alphabet))
+    usual = (KRR, RAPPOR, geometric) if geometric and alphabet.size > 1 else (KRR, RAPPOR)
     mechanisms, refused = [], []
-    for make in makers:
+    for kind in usual if kinds is None else kinds:
         try:
-            mechanisms.append(make())
+            mechanisms.append(_kept(kind, alphabet, level, promise))
         except FreewillError as error:
             refused.append(str(error))
     if not mechanisms:
         raise ParameterError(f"level {level:g} on {alphabet}: no mechanism has it. {refused[0]}")
     return mechanisms
+
+
+def _kept(kind: Any, alphabet: Alphabet, level: float, promise: Promise) -> Mechanism:
+    """Return the mechanism of a kind that an epsilon makes, at the epsilon that keeps a promise."""
+    if promise == "loss":
+        return cast("Mechanism", calibrate(kind, alphabet, quality_loss=level))
+    made: Mechanism = kind(alphabet, level)
+    own = made.guarantee()
+    if not isinstance(own, Guarantee):
+        raise ParameterError(f"{kind.name} promises {own}, and no epsilon.")
+    if own.kind == promise:
+        return made
+    scale = 1 / diameter(alphabet) if promise == "ldp" else _least_distance(alphabet)
+    return cast("Mechanism", kind(alphabet, level * scale))
+
+
+def checked_kinds(kinds: Any) -> Kinds | None:
+    """Return kinds of mechanisms: classes that take an alphabet and an epsilon, or their names."""
+    if kinds is None:
+        return None
+    listed = list(kinds) if isinstance(kinds, list | tuple) else [kinds]
+    found = [kind_named(one, ParameterError) if isinstance(one, str) else one for one in listed]
+    for one in found:
+        if "epsilon" not in getattr(one, "__dataclass_fields__", {}):
+            raise ParameterError(
+                f"kinds={shown(kinds)}: expected classes of mechanisms that take an alphabet and "
+                f"an epsilon, such as fw.KRR, or their names."
+            )
+    if not found:
+        raise ParameterError("kinds=[]: expected at least one kind of mechanism.")
+    return tuple(found)
 
 
 def _least_distance(alphabet: Alphabet) -> float:
