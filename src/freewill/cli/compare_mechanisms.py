@@ -15,7 +15,7 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import kind_named, kinds
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError
-from freewill.stats.planning.contest import compare_mechanisms as compare
+from freewill.stats.planning.mechanisms import compare_mechanisms as compare
 from freewill.stats.planning.menus import candidates, checked_kinds
 
 
@@ -74,13 +74,13 @@ def compare_mechanisms(
     else:
         offered = Survey.load(alphabet)
     with progress("simulating") as show:
-        contest = compare(offered, truth, people, runs, mixture, lambda step: show(step.share))
+        comparison = compare(offered, truth, people, runs, mixture, lambda step: show(step.share))
     if as_json:
-        say_json(contest.to_dict())
+        say_json(comparison.to_dict())
     else:
-        say(str(contest))
+        say(str(comparison))
     if plot is not None:
-        contest.plot(path=plot)
+        comparison.plot(path=plot)
         say_drawn(plot)
 
 

@@ -29,7 +29,7 @@ from freewill.stats.fit import Checks, Fit, Verdict, tested
 from freewill.stats.intervals import Intervals
 from freewill.stats.laws.check import FitCheck
 from freewill.stats.misfit import Misfit
-from freewill.stats.planning.contest import Contest
+from freewill.stats.planning.mechanisms import MechanismComparison
 from freewill.stats.planning.plan import Plan
 from freewill.stats.robust import RobustEstimate
 from freewill.stats.smooth import SmoothEstimate
@@ -253,13 +253,13 @@ def _(plan: Plan) -> dict[str, Any]:
 
 
 @_content.register
-def _(contest: Contest) -> dict[str, Any]:
+def _(comparison: MechanismComparison) -> dict[str, Any]:
     return _document(
         "mechanisms",
         {
-            "alphabet": contest.alphabet.spec(),
-            **{name: getattr(contest, name) for name in ("truth", "people", "runs")},
-            "mechanisms": _rows(contest.columns),
+            "alphabet": comparison.alphabet.spec(),
+            **{name: getattr(comparison, name) for name in ("truth", "people", "runs")},
+            "mechanisms": _rows(comparison.columns),
         },
     )
 

@@ -21,7 +21,7 @@ from freewill.stats.compare import Comparison
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.fit import Fit
 from freewill.stats.intervals import Intervals
-from freewill.stats.planning.contest import Contest
+from freewill.stats.planning.mechanisms import MechanismComparison
 from freewill.stats.planning.plan import Plan
 
 T = TypeVar("T")
@@ -81,8 +81,8 @@ def plot(result: Any, **options: Any) -> Any:
         return plots.unnoticed(result, **options)
     if isinstance(result, Plan):
         return plots.planned(result, **options)
-    if isinstance(result, Contest):
-        return plots.contest(result, **options)
+    if isinstance(result, MechanismComparison):
+        return plots.mechanisms(result, **options)
     if isinstance(result, Estimate | Fit):
         estimate = result.estimate if isinstance(result, Fit) else result
         return plots.picture(estimate, **options)

@@ -22,7 +22,7 @@ from freewill.present.shares import check_intervals
 from freewill.stats.choice.sensitivity import Sensitivity
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.intervals import Intervals
-from freewill.stats.planning.contest import Contest
+from freewill.stats.planning.mechanisms import MechanismComparison
 from freewill.stats.planning.plan import Plan
 
 if TYPE_CHECKING:
@@ -256,14 +256,14 @@ def planned(
     return saved(canvas.figure_of(axes), path)
 
 
-def contest(
-    compared: Contest, *, ax: Any = None, path: str | Path | None = None, title: str = ""
+def mechanisms(
+    comparison: MechanismComparison, *, ax: Any = None, path: str | Path | None = None, title: str = ""
 ) -> "Figure":
     """Draw the error of each mechanism with its standard error, the least at the top.
 
     At its end stands how often the best guess of a person's value is right.
     """
-    ones = compared.contestants
+    ones = comparison.compared
     axes = canvas.blank_axes(ax, 7.6, 1.6 + 0.42 * len(ones))
     errors = np.array([one.emd.value for one in ones])
     places, reach = np.arange(len(ones)), np.array([one.emd.error for one in ones])
@@ -276,8 +276,8 @@ def contest(
         end = float(errors[place] + 2 * np.nan_to_num(reach[place]))
         axes.annotate(guess, (end, place), va="center", fontsize=8, color=canvas.SOFT)
     axes.set_xlim(0, 1.25 * float(np.max(errors + 2 * np.nan_to_num(reach))))
-    unit = f" ({plain(compared.alphabet.unit)})" if compared.alphabet.unit else ""
-    title = title or f"{several(compared.people, 'person')}, truth: {compared.truth}"
+    unit = f" ({plain(comparison.alphabet.unit)})" if comparison.alphabet.unit else ""
+    title = title or f"{several(comparison.people, 'person')}, truth: {comparison.truth}"
     canvas.finish(axes, title, f"earth mover's distance to the truth{unit}", "", "x")
     return saved(canvas.figure_of(axes), path)
 

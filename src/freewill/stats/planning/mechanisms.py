@@ -50,7 +50,7 @@ class Mean(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Contestant:
+class ComparedMechanism:
     """What was measured of one mechanism, or of a mixture of them.
 
     `information` is what a person tells of all shares together, beside one who tells the truth;
@@ -74,33 +74,33 @@ class Contestant:
 
 
 @dataclass(frozen=True, eq=False)
-class Contest(Presented):
+class MechanismComparison(Presented):
     """Mechanisms that were compared on the same simulated people, the least EMD first."""
 
     alphabet: Alphabet
     truth: str
     people: int
     runs: int
-    contestants: tuple[Contestant, ...]
+    compared: tuple[ComparedMechanism, ...]
 
     @property
-    def best(self) -> Contestant:
+    def best(self) -> ComparedMechanism:
         """The one of the least earth mover's distance."""
-        return self.contestants[0]
+        return self.compared[0]
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """What `Contestant` has, by name; errors have columns of their own."""
+        """What `ComparedMechanism` has, by name; errors have columns of their own."""
         columns: dict[str, list[Any]] = {
-            "mechanism": [one.name for one in self.contestants],
-            "promise": [one.promise for one in self.contestants],
+            "mechanism": [one.name for one in self.compared],
+            "promise": [one.promise for one in self.compared],
         }
         for name in ("emd", "mse"):
-            means = [getattr(one, name) for one in self.contestants]
+            means = [getattr(one, name) for one in self.compared]
             columns[name] = [mean.value for mean in means]
             columns[f"{name}_error"] = [mean.error for mean in means]
         for name in _MEASURED:
-            columns[name] = [getattr(one, name) for one in self.contestants]
+            columns[name] = [getattr(one, name) for one in self.compared]
         return columns
 
     def table(self, backend: Any = "pyarrow") -> Any:
@@ -109,7 +109,7 @@ class Contest(Presented):
 
     def __str__(self) -> str:
         head = ("", "promise", "EMD", "MSE", "information", "attack", "bytes", "draw", "estimate")
-        lines = [head, *map(_cells, self.contestants)]
+        lines = [head, *map(_cells, self.compared)]
         wide = [max(map(len, column)) for column in zip(*lines, strict=True)]
         texts = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, wide, strict=True)).rstrip()
@@ -119,7 +119,7 @@ class Contest(Presented):
         return "\n".join([told, *texts])
 
 
-def _cells(one: Contestant) -> tuple[str, ...]:
+def _cells(one: ComparedMechanism) -> tuple[str, ...]:
     return (
         printable(one.name),
         one.promise,
@@ -141,7 +141,7 @@ def compare_mechanisms(
     runs: int = 20,
     mixture: bool = False,
     on_step: OnStep | None = None,
-) -> Contest:
+) -> MechanismComparison:
     """Compare mechanisms on the same simulated people, each as if everybody chose it.
 
     `mechanisms` is a survey, mechanisms by their names, or a list of them; with `mixture`, a survey
@@ -152,8 +152,8 @@ def compare_mechanisms(
 
     >>> import freewill as fw
     >>> ages = fw.Linear(0, 19)
-    >>> contest = compare_mechanisms([fw.KRR(ages, 1.0), fw.RAPPOR(ages, 1.0)], people=500, runs=3)
-    >>> [one.name for one in contest.contestants], contest.people
+    >>> comparison = compare_mechanisms([fw.KRR(ages, 1.0), fw.RAPPOR(ages, 1.0)], people=500, runs=3)
+    >>> [one.name for one in comparison.compared], comparison.people
     (['rappor(epsilon=1)', 'k-rr(epsilon=1)'], 500)
     """
     named = _named(mechanisms)
@@ -169,7 +169,7 @@ def compare_mechanisms(
     work.expect(len(surveys) * times)
     met = [_met(name, parts, alphabet, share, many, times, work) for name, parts in surveys.items()]
     met.sort(key=lambda one: one.emd.value)
-    return Contest(alphabet, truth, many, times, tuple(met))
+    return MechanismComparison(alphabet, truth, many, times, tuple(met))
 
 
 def _named(mechanisms: Any) -> dict[str, Mechanism]:
@@ -218,7 +218,7 @@ def _met(
     people: int,
     runs: int,
     work: Work,
-) -> Contestant:
+) -> ComparedMechanism:
     """Measure one of those compared."""
     length, size = norm_on(alphabet), alphabet.size
     distances, squares, drawing, estimating = (np.empty(runs) for _ in range(4))
@@ -236,7 +236,7 @@ def _met(
     rows = np.eye(size)
     variance = float(Design(alphabet, parts, theta).variances(rows).sum())
     promises = {one.guarantee().short for _, one, _ in parts}
-    return Contestant(
+    return ComparedMechanism(
         name=name,
         promise=promises.pop() if len(promises) == 1 else "several",
         parts=parts,
