@@ -31,6 +31,7 @@ COMMANDS = (
     "calibrate",
     "audit",
     "explain",
+    "experiment",
     "reproduce",
 )
 TRACEBACK = "FREEWILL_TRACEBACK"
@@ -169,9 +170,9 @@ def freewill(
     `collect` counts reports into evidence, and `merge` adds evidence together. `estimate`
     reconstructs the distribution of the true values by maximum likelihood, with a certificate.
     `compare` tests whether two bodies of evidence differ, and `check` whether the assumptions hold.
-    `plan` computes how many people are needed; `menu`, `compare-mechanisms`, `calibrate` and `audit`
-    help to choose mechanisms, `explain` says what they promise in plain words, and `obfuscate`
-    simulates devices.
+    `plan` computes how many people are needed. `menu`, `compare-mechanisms`, `calibrate` and
+    `audit` help to choose mechanisms, `explain` says what they promise in plain words, and
+    `obfuscate` simulates devices. `experiment` and `reproduce` compare methods.
 
     Exit codes: 0 success; 1 a guarantee or check fails, or an estimate does not converge; 2 invalid
     usage or input; 3 an internal error.

@@ -257,7 +257,11 @@ def planned(
 
 
 def mechanisms(
-    comparison: MechanismComparison, *, ax: Any = None, path: str | Path | None = None, title: str = ""
+    comparison: MechanismComparison,
+    *,
+    ax: Any = None,
+    path: str | Path | None = None,
+    title: str = "",
 ) -> "Figure":
     """Draw the error of each mechanism with its standard error, the least at the top.
 
