@@ -32,9 +32,7 @@ def compare_mechanisms(
     ] = None,
     promise: Annotated[
         Promised,
-        option(
-            "What a level is: epsilon of LDP, epsilon per unit of distance, or a mean distance."
-        ),
+        option("What a level is: epsilon of LDP, epsilon per unit of distance, or mean distance."),
     ] = Promised.ldp,
     kind: Annotated[
         list[str] | None,

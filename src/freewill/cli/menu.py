@@ -25,9 +25,7 @@ def menu(
     level: Annotated[list[float], numeric("Level of protection. Repeatable.", "--level", "-l")],
     promise: Annotated[
         Promised,
-        option(
-            "What a level is: epsilon of LDP, epsilon per unit of distance, or a mean distance."
-        ),
+        option("What a level is: epsilon of LDP, epsilon per unit of distance, or mean distance."),
     ] = Promised.ldp,
     kind: Annotated[
         list[str] | None, option("Kind of mechanism to choose from. Repeatable.", "--kind", "-k")

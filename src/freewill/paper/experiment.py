@@ -1,9 +1,10 @@
-"""Experiments of one's own: surveys, a truth and methods from a file, run and reported as the paper's."""
+"""Experiments of one's own: surveys, a truth and methods from a file, run as the paper's are."""
 
 import csv
 import gzip
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,8 @@ from freewill.stats.planning.truths import truths
 _FIELDS = ("title", "surveys", "shares", "truth", "people", "seeds", "methods")
 _PEOPLE, _SEEDS, _METHODS = (1_000, 10_000, 100_000), 20, ("gibu",)
 _MOST_SEEDS, _MOST_PEOPLE = 10_000, 10**7
+_NAME = re.compile(r"\w[\w .-]{0,59}")
+"""Of a survey, which names a file of rows, too."""
 _COUNT = ("count", "counts", "people", "n")
 
 
@@ -167,9 +170,10 @@ def _surveys(given: Any, folder: Path) -> dict[str, Survey]:
     read = {}
     for name, one in given.items():
         with raised_as(ParameterError, f"survey {name!r}: "):
-            read[name] = (
-                Survey.load(folder / one) if isinstance(one, str) else Survey.from_spec(one)
-            )
+            if not _NAME.fullmatch(name):
+                raise ParameterError("expected a name of letters, digits, spaces, dots and dashes.")
+            in_file = isinstance(one, str)
+            read[name] = Survey.load(folder / one) if in_file else Survey.from_spec(one)
     return read
 
 
@@ -263,10 +267,7 @@ def run_experiment(
     cells = gathered(
         (name, experiment.people, range(experiment.seeds), experiment.methods) for name in by_name
     )
-    keys = {f"{place}": setting.key for place, setting in enumerate(experiment.settings)}
-    store = Store(
-        out / "rows", {name: key for name, key in zip(by_name, keys.values(), strict=True)}
-    )
+    store = Store(out / "rows", {name: setting.key for name, setting in by_name.items()})
     missing = [
         Cell(*where, tuple(m for m in methods if (*where, m.name) not in store.rows))
         for where, methods in cells.items()

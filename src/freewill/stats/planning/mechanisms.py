@@ -1,4 +1,4 @@
-"""Mechanisms side by side on the same people: what they tell, what they cost, what they give away."""
+"""Mechanisms side by side on the same people: what they tell, cost and give away."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -152,7 +152,8 @@ def compare_mechanisms(
 
     >>> import freewill as fw
     >>> ages = fw.Linear(0, 19)
-    >>> comparison = compare_mechanisms([fw.KRR(ages, 1.0), fw.RAPPOR(ages, 1.0)], people=500, runs=3)
+    >>> two = [fw.KRR(ages, 1.0), fw.RAPPOR(ages, 1.0)]
+    >>> comparison = compare_mechanisms(two, people=500, runs=3)
     >>> [one.name for one in comparison.compared], comparison.people
     (['rappor(epsilon=1)', 'k-rr(epsilon=1)'], 500)
     """

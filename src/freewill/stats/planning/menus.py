@@ -18,6 +18,7 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
+from freewill.domain.mechanisms.registry import kind_named
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, closest, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
@@ -111,9 +112,9 @@ def menu(
     (total variation without geometry), or functionals such as "mean" or "shares". `theta` is the
     truth; without one, each mechanism is judged by the truth that is worst for it, of those that
     `plan` takes, and telling the truth likewise. `kinds` are the kinds to choose from, your own
-    among them: classes that take an alphabet and an epsilon, or their names. `on_step` is called with a `Step`
-    (its number and share of the work) after each mechanism and truth: by the EMD that is some
-    hundred solves, .3 s for each on 100 values.
+    among them: classes that take an alphabet and an epsilon, or their names. `on_step` is called
+    with a `Step` (its number and share of the work) after each mechanism and truth: by the EMD that
+    is some hundred solves, .3 s for each on 100 values.
 
     >>> import freewill as fw
     >>> print(fw.menu(fw.Linear(0, 99), [1.0, 4.0], of="mean", theta=np.full(100, 0.01)))
