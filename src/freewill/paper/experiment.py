@@ -292,7 +292,7 @@ def _report(experiment: Experiment, results: Results, out: Path, command: str) -
     sections = []
     for place, setting in enumerate(experiment.settings):
         unit = setting.alphabet.unit or "steps of the line"
-        figure = figures.curves(setting.name, unit, setting.name, experiment.methods, results)
+        figure = figures.curves(setting.name, unit, experiment.methods, results)
         path = canvas.save(figure, out / "figures" / f"{place + 1}.svg")
         table = _errors(setting.name, experiment, results)
         offered = Table(["mechanism", "law", "promise", "share"], list(_offered(setting)), False)

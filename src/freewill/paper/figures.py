@@ -70,14 +70,12 @@ def errors(
     return figure
 
 
-def curves(
-    title: str, unit: str, mixture: str, methods: Sequence[Method], results: Results
-) -> "Figure":
+def curves(mixture: str, unit: str, methods: Sequence[Method], results: Results) -> "Figure":
     """Draw the mean EMD of methods against the number of people, for one mixture."""
     axes = plots.blank_axes(None, 1.5 * _WIDTH, 1.2 * _HEIGHT)
     for method in methods:
         _curve(axes, method, results, mixture)
-    plots.finish(axes, title, "people", f"EMD ({unit})")
+    plots.finish(axes, "", "people", f"EMD ({unit})")
     _log(axes)
     plots.legend(axes)
     return plots.figure_of(axes)

@@ -182,15 +182,15 @@ def write(outcome: Outcome, pictures: Mapping[str, Path], seconds: float) -> Non
         facts=Table(["", ""], [[k, escape(v)] for k, v in facts.items()], numbers=False).html,
         figures="".join(_sheet(outcome, pictures)),
     )
-    outcome.page.writetext_of(page, encoding="utf-8")
+    outcome.page.write_text(page, encoding="utf-8")
     parts = [f"**{title}**\n\n{table.markdown}" for title, table in tabled.values() if table.rows]
     listed = "\n".join(f"- {name}: {text}" for name, text in facts.items())
-    outcome.summary.writetext_of("\n\n".join([*parts, listed]) + "\n", encoding="utf-8")
+    outcome.summary.write_text("\n\n".join([*parts, listed]) + "\n", encoding="utf-8")
 
 
 def text_of(name: str) -> str:
     """Return a file of this room: a page, or its style."""
-    return resources.files("freewill.paper").joinpath(name).readtext_of("utf-8")
+    return resources.files("freewill.paper").joinpath(name).read_text("utf-8")
 
 
 def _values(outcome: Outcome) -> dict[str, object]:

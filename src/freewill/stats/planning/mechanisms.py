@@ -264,7 +264,7 @@ def _reports(
 def _success(parts: Parts) -> float | None:
     """Return how often the best guess is right, on average over the people."""
     try:
-        return sum(share * leakage(one).success for _, one, share in parts)
+        return sum(share * leakage(one).success_rate for _, one, share in parts)
     except FreewillError:
         return None
 
