@@ -201,7 +201,7 @@ def _truth(given: Any, alphabet: Alphabet, folder: Path) -> FloatArray:
         return np.asarray(weights / weights.sum())
     raise ParameterError(
         f"truth={shown(given)}: expected one of {', '.join(known)}, a list of "
-        f"{several(alphabet.size, 'weight')}, or a file: JSON of `freewill estimate --json`, or a "
+        f"{several(alphabet.size, 'share')}, or a file: JSON of `freewill estimate --json`, or a "
         f"CSV of values."
     )
 
