@@ -273,7 +273,7 @@ def mechanisms(
     places, reach = np.arange(len(ones)), np.array([one.emd.error for one in ones])
     looks: dict[str, Any] = {"color": canvas.SKY, "ecolor": canvas.BLUE, "capsize": 3}
     axes.barh(places, errors, xerr=2 * np.nan_to_num(reach), **looks)
-    axes.set_yticks(places, [plain(f"{one.name}, {one.promise}") for one in ones])
+    axes.set_yticks(places, [plain(one.name) for one in ones])
     axes.invert_yaxis()
     for place, one in enumerate(ones):
         guess = "" if one.success is None else f"  guessed {100 * one.success:.2g} %"
