@@ -37,7 +37,9 @@ def test_a_file_says_what_is_run(tmp_path):
     mild.save(tmp_path / "mild.json")
     text = HEAD + 'title = "Two"\n' + STRICT.replace("[surveys.strict]", "[surveys.strict]", 1)
     text = text.replace("[surveys.strict]", '[surveys]\nmild = "mild.json"\n[surveys.strict]', 1)
-    path = written(tmp_path, text.replace('"one-step"', '"em"') + "[shares.strict]\na = 0.25\nb = 0.75\n")
+    path = written(
+        tmp_path, text.replace('"one-step"', '"em"') + "[shares.strict]\na = 0.25\nb = 0.75\n"
+    )
     own = Experiment.load(path)
     assert (own.title, own.people, own.seeds) == ("Two", (60, 300), 2)
     assert [one.name for one in own.settings] == ["mild", "strict"]
@@ -110,7 +112,7 @@ def test_a_run_is_reported_and_resumed(tmp_path):
     page = (out / "report.html").read_text()
     for text in ("strict", "60 people", "GIBU", "[INV]M", "one-step", "k-rr(epsilon=1)", "1-LDP"):
         assert text in page
-    assert "src=\"data:image/svg" in page
+    assert 'src="data:image/svg' in page
     assert "http" not in page.replace("http://www.w3.org", "")
     with (out / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
