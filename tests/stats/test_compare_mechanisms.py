@@ -90,7 +90,7 @@ def test_kinds_are_classes_or_names():
     assert checked_kinds(None) is None
     assert checked_kinds(["k-rr", fw.RAPPOR]) == (fw.KRR, fw.RAPPOR)
     for wrong in ([], [fw.Matrix], ["k-r"], [3]):
-        with pytest.raises(fw.ParameterError, match="kinds|expected one of"):
+        with pytest.raises(fw.ParameterError, match=r"kinds|expected one of"):
             checked_kinds(wrong)
     menu = fw.menu(LINE, [1.0], of="mean", theta=THETA, kinds="k-rr")
     assert [offer.mechanism for offer in menu.offers[0]] == [fw.KRR(LINE, 1.0)]
