@@ -26,9 +26,12 @@ COMMANDS = (
     "estimate",
     "compare",
     "check",
+    "menu",
+    "compare-mechanisms",
     "calibrate",
     "audit",
     "explain",
+    "experiment",
     "reproduce",
 )
 TRACEBACK = "FREEWILL_TRACEBACK"
@@ -43,8 +46,18 @@ _LOOKS: dict[str, Any] = {
 
 def command(name: str) -> Callable[..., None]:
     """Import the function behind a command."""
-    function: Callable[..., None] = getattr(import_module(f"freewill.cli.{name}"), name)
+    own = module(name)
+    function: Callable[..., None] = getattr(import_module(f"freewill.cli.{own}"), own)
     return function
+
+
+def module(name: str) -> str:
+    """Return the module of a command, and the function in it.
+
+    >>> module("compare-mechanisms")
+    'compare_mechanisms'
+    """
+    return name.replace("-", "_")
 
 
 def _words(shown_type: str) -> str | None:
@@ -95,9 +108,10 @@ class _OnDemand(TyperCommand):
 
     def _docstring(self) -> str | None:
         """Return what help lists: read from the source, it costs no import."""
-        source = Path(__file__).with_name(f"{self.name}.py").read_text(encoding="utf-8")
+        own = module(self.name or "")
+        source = Path(__file__).with_name(f"{own}.py").read_text(encoding="utf-8")
         functions = (part for part in ast.parse(source).body if isinstance(part, ast.FunctionDef))
-        return ast.get_docstring(next(part for part in functions if part.name == self.name))
+        return ast.get_docstring(next(part for part in functions if part.name == own))
 
     help = property(_docstring, lambda *_: None)
 
@@ -156,8 +170,9 @@ def freewill(
     `collect` counts reports into evidence, and `merge` adds evidence together. `estimate`
     reconstructs the distribution of the true values by maximum likelihood, with a certificate.
     `compare` tests whether two bodies of evidence differ, and `check` whether the assumptions hold.
-    `plan` computes how many people are needed; `calibrate` and `audit` help to choose mechanisms,
-    `explain` says what they promise in plain words, and `obfuscate` simulates devices.
+    `plan` computes how many people are needed. `menu`, `compare-mechanisms`, `calibrate` and
+    `audit` help to choose mechanisms, `explain` says what they promise in plain words, and
+    `obfuscate` simulates devices. `experiment` and `reproduce` compare methods.
 
     Exit codes: 0 success; 1 a guarantee or check fails, or an estimate does not converge; 2 invalid
     usage or input; 3 an internal error.

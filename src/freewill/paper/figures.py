@@ -27,6 +27,8 @@ _PENS: dict[tuple[str, str | None], _Pen] = {
     ("debias", "normalise"): (plots.SKY, "D"),
 }
 """One colour and marker for an estimator and its post-processing, in all pictures."""
+_OTHERS = ((plots.GREEN, "v"), (plots.PURPLE, "P"), (plots.ORANGE, "X"), (plots.SKY, "*"))
+"""Of methods that are not the paper's."""
 _KINDS: dict[str, _Pen] = {
     "krr": (plots.ORANGE, "s"),
     "geometric": (plots.BLUE, "o"),
@@ -68,11 +70,22 @@ def errors(
     return figure
 
 
+def curves(mixture: str, unit: str, methods: Sequence[Method], results: Results) -> "Figure":
+    """Draw the mean EMD of methods against the number of people, for one mixture."""
+    axes = plots.blank_axes(None, 1.5 * _WIDTH, 1.2 * _HEIGHT)
+    for method in methods:
+        _curve(axes, method, results, mixture)
+    plots.finish(axes, "", "people", f"EMD ({unit})")
+    _log(axes)
+    plots.legend(axes)
+    return plots.figure_of(axes)
+
+
 def _curve(axes: "Axes", method: Method, results: Results, mixture: str) -> None:
     curve = results.curve(mixture, method.name)
     people = np.array([*curve])
     mean, deviation = np.array([*curve.values()]).reshape(-1, 2).T
-    colour, marker = _PENS[method.estimator, method.post]
+    colour, marker = _PENS.get((method.estimator, method.post), _OTHERS[len(axes.lines) % 4])
     axes.plot(
         people,
         mean,

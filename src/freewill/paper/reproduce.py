@@ -164,7 +164,7 @@ def _reconstruct(setting: Setting, label: str, people: int, path: Path) -> Path:
 
 def write(outcome: Outcome, pictures: Mapping[str, Path], seconds: float) -> None:
     """Write the page, without the pieces that have no content."""
-    _, *pieces = re.split(r"<!-- (\w+) -->\n", _text("page.html"))
+    _, *pieces = re.split(r"<!-- (\w+) -->\n", text_of("page.html"))
     has = {
         "verdicts": bool(outcome.judgements),
         "sight": "map" in pictures or "line" in pictures,
@@ -178,7 +178,7 @@ def write(outcome: Outcome, pictures: Mapping[str, Path], seconds: float) -> Non
     page = "".join(text for name, text in named if has.get(name, True)).format(
         **_values(outcome),
         **{name: table.html for name, (_, table) in tabled.items()},
-        **{name: _inline(path) for name, path in pictures.items()},
+        **{name: inline(path) for name, path in pictures.items()},
         facts=Table(["", ""], [[k, escape(v)] for k, v in facts.items()], numbers=False).html,
         figures="".join(_sheet(outcome, pictures)),
     )
@@ -188,7 +188,8 @@ def write(outcome: Outcome, pictures: Mapping[str, Path], seconds: float) -> Non
     outcome.summary.write_text("\n\n".join([*parts, listed]) + "\n", encoding="utf-8")
 
 
-def _text(name: str) -> str:
+def text_of(name: str) -> str:
+    """Return a file of this room: a page, or its style."""
     return resources.files("freewill.paper").joinpath(name).read_text("utf-8")
 
 
@@ -200,7 +201,7 @@ def _values(outcome: Outcome) -> dict[str, object]:
     differing = any(judgement.differing for judgement in outcome.judgements)
     scale = outcome.plan.scale
     return {
-        "style": f":root {{ {names} }}\n{_text('page.css')}",
+        "style": f":root {{ {names} }}\n{text_of('page.css')}",
         "panels": several(len(outcome.plan.panels), "panel"),
         "scale": scale,
         "people": several(scale.people, "person"),
@@ -222,14 +223,14 @@ def _sheet(outcome: Outcome, pictures: Mapping[str, Path]) -> Iterator[str]:
         if any(panel.mixture.place == "city" for panel in figure.panels):
             caption += f" City: {outcome.city.label}."
         alone = ' class="alone"' if len(figure.panels) == 1 else ""
-        source = _inline(pictures[f"figure{figure.number}"])
+        source = inline(pictures[f"figure{figure.number}"])
         yield (
             f'<div{alone}><figure><img alt="{escape(caption)}" src="{source}">'
             f"<figcaption>{escape(caption)}</figcaption></figure></div>"
         )
 
 
-def _inline(path: Path) -> str:
+def inline(path: Path) -> str:
     """Return a picture as an address that holds its bytes."""
     kind = {".svg": "image/svg+xml", ".png": "image/png"}[path.suffix]
     return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"

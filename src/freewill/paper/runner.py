@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from functools import cache
 from multiprocessing import get_context
 from time import perf_counter, process_time
+from typing import Protocol
 
 import numpy as np
 
 from freewill.core.progress import progress
-from freewill.core.types import FloatArray
+from freewill.core.types import FloatArray, IntArray
+from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.metrics import emd, l2
 from freewill.errors import FreewillError
 from freewill.numeric.solvers.likelihood import one_blas_thread
@@ -28,13 +30,31 @@ from freewill.paper.results import Results, Row, Store
 from freewill.paper.settings import Setting
 from freewill.paper.verdicts import ENTRIES, EXCELLENT, FLIPPED, GOOD, Ratio, ratio_of
 from freewill.stats.estimators.methods import Method
+from freewill.stats.evidence import Evidence
 
 _GLANCE_SECONDS = 1.0  # between two looks at the time left
 Done = tuple[list[Row], float]
 """The rows of a cell, and the seconds that it took by the clock."""
 
 
-def run_cell(setting: Setting, cell: Cell) -> Done:
+class Drawing(Protocol):
+    """Where people are drawn: a `Setting` of the paper, or an experiment of one's own."""
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """Their values."""
+
+    @property
+    def truth(self) -> FloatArray:
+        """The distribution of these."""
+
+    def draw(self, people: int, seed: int) -> tuple[Evidence, IntArray]:
+        """Return the evidence of so many people, and their values."""
+
+    def __hash__(self) -> int: ...
+
+
+def run_cell(setting: Drawing, cell: Cell) -> Done:
     """Draw the people of a cell and run its methods on the same reports; say how long it took."""
     _warm_up(setting)
     started, begun = perf_counter(), process_time()
@@ -47,14 +67,14 @@ def run_cell(setting: Setting, cell: Cell) -> Done:
 
 
 @cache
-def _warm_up(setting: Setting) -> None:
+def _warm_up(setting: Drawing) -> None:
     """Load what the first estimate and the first distance load: no method is to pay for that."""
     theta = GIBU.run(setting.draw(100, seed=0)[0]).theta
     emd(theta / theta.sum(), setting.truth, setting.alphabet)
 
 
 def _row(
-    setting: Setting, cell: Cell, method: Method, sample: Sample, drawn: FloatArray, share: float
+    setting: Drawing, cell: Cell, method: Method, sample: Sample, drawn: FloatArray, share: float
 ) -> Row:
     head, begun = (cell.mixture, method.name, cell.people, cell.seed), process_time()
     try:
@@ -145,7 +165,7 @@ def _stored(cells: Cells, store: Store) -> Results:
 
 @contextmanager
 def crew(
-    settings: Mapping[str, Setting], task: Callable[[Setting, Cell], Done], workers: int
+    settings: Mapping[str, Drawing], task: Callable[[Drawing, Cell], Done], workers: int
 ) -> Iterator[Callable[[Sequence[Cell]], Iterator[tuple[Cell, Done]]]]:
     """Yield a function that runs cells and yields each when it is finished.
 
@@ -169,16 +189,16 @@ def crew(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-_SETTINGS: dict[str, Setting] = {}
+_SETTINGS: dict[str, Drawing] = {}
 """What a worker process was started with; empty everywhere else."""
 
 
-def _start(settings: Mapping[str, Setting]) -> None:
+def _start(settings: Mapping[str, Drawing]) -> None:
     _SETTINGS.update(settings)
 
 
 @one_blas_thread
-def _work(task: Callable[[Setting, Cell], Done], cell: Cell) -> Done:
+def _work(task: Callable[[Drawing, Cell], Done], cell: Cell) -> Done:
     return task(_SETTINGS[cell.mixture], cell)
 
 

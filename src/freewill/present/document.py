@@ -30,6 +30,7 @@ from freewill.stats.fit import Checks, Fit, Verdict, tested
 from freewill.stats.intervals import Intervals
 from freewill.stats.laws.check import FitCheck
 from freewill.stats.misfit import Misfit
+from freewill.stats.planning.mechanisms import MechanismComparison
 from freewill.stats.planning.plan import Plan
 from freewill.stats.robust import RobustEstimate
 from freewill.stats.smooth import SmoothEstimate
@@ -248,6 +249,18 @@ def _(plan: Plan) -> dict[str, Any]:
             "target_of": "emd" if plan.by_emd else "half_width",
             "mechanisms": mechanisms,
             "expected": _rows({name: getattr(plan, name) for name in columns}),
+        },
+    )
+
+
+@_content.register
+def _(comparison: MechanismComparison) -> dict[str, Any]:
+    return _document(
+        "mechanisms",
+        {
+            "alphabet": comparison.alphabet.spec(),
+            **{name: getattr(comparison, name) for name in ("truth", "people", "runs")},
+            "mechanisms": _rows(comparison.columns),
         },
     )
 

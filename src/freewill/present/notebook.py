@@ -21,6 +21,7 @@ from freewill.stats.compare import Comparison
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.fit import Fit
 from freewill.stats.intervals import Intervals
+from freewill.stats.planning.mechanisms import MechanismComparison
 from freewill.stats.planning.plan import Plan
 
 T = TypeVar("T")
@@ -74,12 +75,14 @@ def plot(result: Any, **options: Any) -> Any:
     # Matplotlib's rooms are entered when something is drawn.
     from freewill.present import comparison, plots  # noqa: PLC0415
 
-    if isinstance(result, Comparison):
-        return comparison.comparison(result, **options)
-    if isinstance(result, Sensitivity):
-        return plots.unnoticed(result, **options)
-    if isinstance(result, Plan):
-        return plots.planned(result, **options)
+    pictures: dict[type, Callable[..., Any]] = {
+        Comparison: comparison.comparison,
+        Sensitivity: plots.unnoticed,
+        Plan: plots.planned,
+        MechanismComparison: plots.mechanisms,
+    }
+    if type(result) in pictures:
+        return pictures[type(result)](result, **options)
     if isinstance(result, Estimate | Fit):
         estimate = result.estimate if isinstance(result, Fit) else result
         return plots.picture(estimate, **options)

@@ -22,6 +22,7 @@ from freewill.present.shares import check_intervals
 from freewill.stats.choice.sensitivity import Sensitivity
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.intervals import Intervals
+from freewill.stats.planning.mechanisms import MechanismComparison
 from freewill.stats.planning.plan import Plan
 
 if TYPE_CHECKING:
@@ -252,6 +253,36 @@ def planned(
     canvas.finish(axes, title or f"Planned for: {plan.truth}", "people", f"{what}{per}")
     _plain_ticks(axes)
     canvas.legend(axes)
+    return saved(canvas.figure_of(axes), path)
+
+
+def mechanisms(
+    comparison: MechanismComparison,
+    *,
+    ax: Any = None,
+    path: str | Path | None = None,
+    title: str = "",
+) -> "Figure":
+    """Draw the error of each mechanism with its standard error, the least at the top.
+
+    At its end stands how often the best guess of a person's value is right.
+    """
+    ones = comparison.compared
+    axes = canvas.blank_axes(ax, 7.6, 1.6 + 0.42 * len(ones))
+    errors = np.array([one.emd.value for one in ones])
+    places, reach = np.arange(len(ones)), np.array([one.emd.error for one in ones])
+    looks: dict[str, Any] = {"color": canvas.SKY, "ecolor": canvas.BLUE, "capsize": 3}
+    axes.barh(places, errors, xerr=2 * np.nan_to_num(reach), **looks)
+    axes.set_yticks(places, [plain(one.name) for one in ones])
+    axes.invert_yaxis()
+    for place, one in enumerate(ones):
+        guess = "" if one.success is None else f"  guessed {100 * one.success:.2g} %"
+        end = float(errors[place] + 2 * np.nan_to_num(reach[place]))
+        axes.annotate(guess, (end, place), va="center", fontsize=8, color=canvas.SOFT)
+    axes.set_xlim(0, 1.25 * float(np.max(errors + 2 * np.nan_to_num(reach))))
+    unit = f" ({plain(comparison.alphabet.unit)})" if comparison.alphabet.unit else ""
+    title = title or f"{several(comparison.people, 'person')}, truth: {comparison.truth}"
+    canvas.finish(axes, title, f"earth mover's distance to the truth{unit}", "", "x")
     return saved(canvas.figure_of(axes), path)
 
 

@@ -1,8 +1,7 @@
 """For each level of protection that people want, the mechanism that tells the collector most."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -19,6 +18,7 @@ from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
+from freewill.domain.mechanisms.registry import kind_named
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, closest, first_line, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
@@ -29,6 +29,8 @@ from freewill.stats.planning.design import Design, true_variance
 from freewill.stats.planning.truths import checked_truths, checked_weights, is_emd
 
 Promise = Literal["ldp", "geo", "loss"]
+Kinds = tuple[Any, ...]
+"""Classes of mechanisms that take an alphabet and an epsilon."""
 _PROMISES = {
     "ldp": "epsilon of local differential privacy",
     "geo": "epsilon of geo-indistinguishability",
@@ -38,6 +40,10 @@ _PEOPLE = 10_000
 """Whose distance, if they tell the truth, a mechanism has to reach."""
 _ACCURACY, _ROUGH = 0.03, 0.2
 """Of distances, and of those by which truths are compared before."""
+_TAKES = (
+    "expected classes, or functions, that take an alphabet and an epsilon, such as fw.KRR, or "
+    "names of kinds, at least one."
+)
 _NEAR = 0.3
 """Share of the most people from which on a truth may be the worst."""
 
@@ -93,7 +99,7 @@ def menu(
     theta: ArrayLike | Estimate | None = None,
     of: Any = "emd",
     on_step: OnStep | None = None,
-    also: Sequence[Callable[[Any, float], Mechanism]] = (),
+    kinds: Any = None,
 ) -> Menu:
     """Find, for each level of protection, the mechanism that tells the collector most.
 
@@ -109,10 +115,10 @@ def menu(
     `of` is whose error is compared, as in `plan`: "emd", the earth mover's distance to the truth
     (total variation without geometry), or functionals such as "mean" or "shares". `theta` is the
     truth; without one, each mechanism is judged by the truth that is worst for it, of those that
-    `plan` takes, and telling the truth likewise. `also` are kinds of your own to be compared:
-    classes, or functions, that make a mechanism of an alphabet and an epsilon. `on_step` is called
-    with a `Step` (its number and share of the work) after each mechanism and truth: by the EMD that
-    is some hundred solves, .3 s for each on 100 values.
+    `plan` takes, and telling the truth likewise. `kinds` are the kinds to choose from, your own
+    among them: classes, or functions, that take an alphabet and an epsilon, or names of kinds.
+    `on_step` is called with a `Step` (its number and share of the work) after each mechanism and
+    truth: by the EMD that is some hundred solves, .3 s for each on 100 values.
 
     >>> import freewill as fw
     >>> print(fw.menu(fw.Linear(0, 99), [1.0, 4.0], of="mean", theta=np.full(100, 0.01)))
@@ -133,10 +139,8 @@ def menu(
             yield Design(alphabet, (("", mechanism, 1.0),), truth)
             work.solved()
 
-    compared = [
-        [*candidates(alphabet, level, promised), *_own(alphabet, level, promised, also)]
-        for level in wanted
-    ]
+    choice = checked_kinds(kinds)
+    compared = [candidates(alphabet, level, promised, choice) for level in wanted]
     work.expect(len(truths) * (1 + sum(map(len, compared))))
     cost = (
         _costs_by_emd(alphabet, designs)
@@ -193,30 +197,31 @@ def _costs_by_emd(alphabet: Alphabet, designs: Designs) -> Cost:
     return cost
 
 
-def candidates(alphabet: Alphabet, level: float, promise: Promise) -> list[Mechanism]:
-    """Return the mechanisms of the library that keep a promise at a level, as tightly as they can.
+def candidates(
+    alphabet: Alphabet, level: float, promise: Promise, kinds: Kinds | None = None
+) -> list[Mechanism]:
+    """Return the mechanisms that keep a promise at a level, as tightly as they can.
+
+    Of the kinds given, or of k-RR, RAPPOR and the geometric noise that the alphabet has. A kind
+    that does not have the level is left out, unless it was given.
 
     >>> import freewill as fw
     >>> [str(one) for one in candidates(fw.Linear(0, 8), 2.0, "ldp")]
     ['k-rr(0..8, epsilon=2)', 'rappor(0..8, epsilon=2)', 'geometric(0..8, epsilon=0.25)']
     """
-    geometric: Any = None
-    if alphabet.size > 1:
-        geometric = {Linear: Geometric, Grid: PlanarGeometric}.get(type(alphabet))
-    makers: list[Callable[[], Mechanism]]
-    if promise == "loss":
-        kinds = (KRR, geometric) if geometric else (KRR,)
-        makers = [partial(calibrate, kind, alphabet, quality_loss=level) for kind in kinds]
-    else:
-        epsilon = level if promise == "ldp" else level * _least_distance(alphabet)
-        makers = [partial(kind, alphabet, epsilon) for kind in (KRR, RAPPOR)]
-        if geometric is not None:
-            noise = level / diameter(alphabet) if promise == "ldp" else level
-            makers.append(partial(geometric, alphabet, noise))
+    if kinds is not None:
+        return [_kept(kind, alphabet, level, promise) for kind in kinds]
+    geometric: Any = {Linear: Geometric, Grid: PlanarGeometric}.get(type(alphabet))
+    usual = (KRR, RAPPOR, geometric) if geometric and alphabet.size > 1 else (KRR, RAPPOR)
+    return possible(usual, alphabet, level, promise)
+
+
+def possible(kinds: Kinds, alphabet: Alphabet, level: float, promise: Promise) -> list[Mechanism]:
+    """Return the mechanisms of those kinds that have a level; an error where none has."""
     mechanisms, refused = [], []
-    for make in makers:
+    for kind in kinds:
         try:
-            mechanisms.append(make())
+            mechanisms.append(_kept(kind, alphabet, level, promise))
         except FreewillError as error:
             refused.append(str(error))
     if not mechanisms:
@@ -224,26 +229,33 @@ def candidates(alphabet: Alphabet, level: float, promise: Promise) -> list[Mecha
     return mechanisms
 
 
-def _own(alphabet: Alphabet, level: float, promise: Promise, also: Any) -> Iterator[Mechanism]:
-    """Yield mechanisms of kinds that were given, each with the epsilon that keeps the promise."""
-    wanted = "expected a list of classes, or functions, that take an alphabet and an epsilon."
-    if not isinstance(also, list | tuple) or not all(map(callable, also)):
-        raise ParameterError(f"also={shown(also)}: {wanted}")
-    for make in also:
-        if promise == "loss":
-            yield calibrate(cast("type[Mechanism]", make), alphabet, quality_loss=level)
-            continue
-        try:
-            first = make(alphabet, level)
-        except TypeError as error:
-            raise ParameterError(f"also={shown(make)}: {wanted} ({first_line(error)})") from None
-        if not is_mechanism(first) or not isinstance(first.guarantee(), Guarantee):
-            expected = "expected a mechanism that promises an epsilon."
-            raise ParameterError(f"{shown(make)} makes {shown(first)}: {expected}")
-        least, most = _least_distance(alphabet), max(diameter(alphabet), 0.0) or 1.0
-        factors = {("ldp", "geo"): 1 / most, ("geo", "ldp"): least}
-        factor = factors.get((promise, cast("Guarantee", first.guarantee()).kind), 1.0)
-        yield first if factor == 1 else make(alphabet, level * factor)
+def _kept(kind: Any, alphabet: Alphabet, level: float, promise: Promise) -> Mechanism:
+    """Return the mechanism of a kind that an epsilon makes, at the epsilon that keeps a promise."""
+    if promise == "loss":
+        return cast("Mechanism", calibrate(kind, alphabet, quality_loss=level))
+    try:
+        made = kind(alphabet, level)
+    except TypeError as error:
+        raise ParameterError(f"kinds={shown(kind)}: {_TAKES} ({first_line(error)})") from None
+    own = made.guarantee() if is_mechanism(made) else None
+    if not isinstance(own, Guarantee):
+        expected = "expected a mechanism that promises an epsilon."
+        raise ParameterError(f"{shown(kind)} makes {shown(made)}: {expected}")
+    if own.kind == promise:
+        return cast("Mechanism", made)
+    scale = 1 / (diameter(alphabet) or 1.0) if promise == "ldp" else _least_distance(alphabet)
+    return cast("Mechanism", kind(alphabet, level * scale))
+
+
+def checked_kinds(kinds: Any) -> Kinds | None:
+    """Return kinds of mechanisms: what takes an alphabet and an epsilon, or names of kinds."""
+    if kinds is None:
+        return None
+    listed = list(kinds) if isinstance(kinds, list | tuple) else [kinds]
+    found = [kind_named(one, ParameterError) if isinstance(one, str) else one for one in listed]
+    if not found or not all(map(callable, found)):
+        raise ParameterError(f"kinds={shown(kinds)}: {_TAKES}")
+    return tuple(found)
 
 
 def _least_distance(alphabet: Alphabet) -> float:

@@ -1,0 +1,98 @@
+"""`freewill compare-mechanisms`: mechanisms side by side on the same simulated people."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from freewill.cli.analysis import Picture, check_picture, inputs_of, say_drawn, watching
+from freewill.cli.calibrate import load_prior
+from freewill.cli.menu import Promised
+from freewill.cli.options import AsJson, integral, numeric, option, parse_alphabet
+from freewill.cli.show import say, say_json
+from freewill.core.progress import progress
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.registry import kind_named, kinds
+from freewill.domain.survey import Survey
+from freewill.errors import ParameterError
+from freewill.stats.planning.mechanisms import compare_mechanisms as compare
+from freewill.stats.planning.menus import (
+    candidates,
+    checked_kinds,
+    checked_promise,
+    possible,
+)
+
+
+def compare_mechanisms(
+    alphabet: Annotated[
+        str,
+        typer.Argument(
+            help="A line 0..99, a grid 24x16x0.5 (columns, rows, km), labels yes,no; or a survey, "
+            "whose mechanisms are compared unless --level is given."
+        ),
+    ],
+    level: Annotated[
+        float | None, numeric("Level of protection of all mechanisms.", "--level", "-l")
+    ] = None,
+    promise: Annotated[
+        Promised,
+        option("What a level is: epsilon of LDP, epsilon per unit of distance, or mean distance."),
+    ] = Promised.ldp,
+    kind: Annotated[
+        list[str] | None,
+        option("Kind of mechanism to compare. Repeatable; default: all.", "--kind", "-k"),
+    ] = None,
+    theta: Annotated[
+        Path | None,
+        option("True distribution: JSON of `freewill estimate --json`, or weights."),
+    ] = None,
+    people: Annotated[int, integral("Number of people.", 2)] = 10_000,
+    runs: Annotated[int, integral("Number of simulated surveys.", 1)] = 20,
+    mixture: Annotated[
+        bool, option("Compare a survey in which all mechanisms are chosen as often, too.")
+    ] = False,
+    as_json: AsJson = False,
+    plot: Picture = None,
+) -> None:
+    """Compare mechanisms on the same simulated people.
+
+    For each mechanism, as if everybody chose it: the errors of the certified estimate (earth
+    mover's distance, mean squared error), the information a person gives beside one who tells the
+    truth, how often the best guess of a person's value is right, bytes a report, and the time to
+    draw and to estimate.
+
+    Example:
+
+        freewill compare-mechanisms 0..99 --level 2
+        freewill compare-mechanisms survey.json --mixture --plot mechanisms.png
+    """
+    check_picture(plot, inputs_of([], theta))
+    values = parse_alphabet(alphabet)
+    truth = None if theta is None else load_prior(theta, values.size)
+    offered: Survey | list[Mechanism]
+    if level is not None:
+        if kind:
+            offered = candidates(values, level, checked_promise(promise.value), checked_kinds(kind))
+        else:
+            every = tuple(
+                made for name in kinds() if "epsilon" in _fields(made := kind_named(name))
+            )
+            offered = possible(every, values, level, checked_promise(promise.value))
+    elif kind or not alphabet.endswith((".json", ".toml")):
+        raise ParameterError("no --level: expected the epsilon, or loss, that all are given.")
+    else:
+        offered = Survey.load(alphabet)
+    with progress("simulating") as show:
+        comparison = compare(offered, truth, people, runs, mixture, watching(show, 1e-9))
+    if as_json:
+        say_json(comparison.to_dict())
+    else:
+        say(str(comparison))
+    if plot is not None:
+        comparison.plot(path=plot)
+        say_drawn(plot)
+
+
+def _fields(kind: type[Mechanism]) -> tuple[str, ...]:
+    return tuple(getattr(kind, "__dataclass_fields__", ()))

@@ -1,0 +1,72 @@
+"""`freewill menu`: for each level of protection, the mechanism that tells most."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from freewill.cli.analysis import watching
+from freewill.cli.calibrate import load_prior
+from freewill.cli.options import AsJson, numeric, option, parse_alphabet
+from freewill.cli.show import say, say_json
+from freewill.core.progress import progress
+from freewill.stats.planning.menus import checked_promise
+from freewill.stats.planning.menus import menu as find
+
+Promised = StrEnum("Promised", ["ldp", "geo", "loss"])
+
+
+def menu(
+    alphabet: Annotated[
+        str,
+        typer.Argument(
+            help="A line 0..99, a grid 24x16x0.5 (columns, rows, km), labels yes,no or a survey."
+        ),
+    ],
+    level: Annotated[list[float], numeric("Level of protection. Repeatable.", "--level", "-l")],
+    promise: Annotated[
+        Promised,
+        option("What a level is: epsilon of LDP, epsilon per unit of distance, or mean distance."),
+    ] = Promised.ldp,
+    kind: Annotated[
+        list[str] | None, option("Kind of mechanism to choose from. Repeatable.", "--kind", "-k")
+    ] = None,
+    theta: Annotated[
+        Path | None,
+        option("Distribution to choose for: JSON of `freewill estimate --json`, or weights."),
+    ] = None,
+    of: Annotated[str, option("Compare errors of: emd, shares, mean or cdf.")] = "emd",
+    as_json: AsJson = False,
+) -> None:
+    """Find the mechanism that tells most at each level of protection.
+
+    Mechanisms at a level keep the same promise. They are compared by how many times the people a
+    survey needs for the same error, beside one without privacy.
+
+    Example:
+
+        freewill menu 0..99 --level 1 --level 4 --of mean
+        freewill menu yes,no,maybe -l 1 -k k-rr -k oue -k subset-selection
+    """
+    values = parse_alphabet(alphabet)
+    truth = None if theta is None else load_prior(theta, values.size)
+    with progress("comparing") as show:
+        found = find(
+            values, level, checked_promise(promise.value), truth, of, watching(show, 1e-9), kind
+        )
+    if not as_json:
+        say(str(found))
+        return
+    offers = [
+        {
+            "level": one.level,
+            "spec": one.mechanism.spec(),
+            "id": one.mechanism.id,
+            "cost": one.cost,
+            "best": place == 0,
+        }
+        for several_offers in found.offers
+        for place, one in enumerate(several_offers)
+    ]
+    say_json({"promise": found.promise, "of": found.of, "truth": found.truth, "offers": offers})
