@@ -166,10 +166,10 @@ Hadamard response of pure-ldp is another mechanism, which answers in blocks, and
 read here: *ours* is then from own reports of `fw.HadamardResponse`.
 
 Where noise hides most shares two post-processings of multi-freq-ldpy may be nearer to the truth
-than the optimum. IBU ends after 10,000 iterations, before its optimum: run on for BLH at epsilon
-1, its error grows from 188 to 218, that of `fw.gibu` being 215 (10 seeds). MI cuts negative shares
-off and rescales the others. Both pull shares together. Freewill does that on purpose, by
-`fw.smooth`. With more noise the effect is larger: with 100 values and 10,000 people (3 seeds) the ratio to
+than the optimum. IBU ends after 10,000 iterations, before its own: run on for BLH at epsilon 1, its
+error grows from 188 to 218, that of `fw.gibu` being 215 (10 seeds). MI cuts negative shares off and
+rescales the others. Both pull shares together. Freewill does that on purpose, by `fw.smooth`. With
+more noise the effect is larger: with 100 values and 10,000 people (3 seeds) the ratio to
 multi-freq-ldpy was 1.09 (BLH) to 1.64 (SUE) at epsilon 1 and .85 (OUE) to 1.46 (BLH) at epsilon 3,
 that to pure-ldp .95 to 1.02 and .85 to .98, but for the other Hadamard response (1.6).
 

@@ -143,5 +143,8 @@ def test_moments_are_those_of_reports(mechanism):
     quadratic = np.einsum("ij,jk,ik->i", directions, information, directions)
     np.testing.assert_allclose(quadratic, second, rtol=1e-8)
     system = moments.system()
+    if system is None:
+        assert isinstance(mechanism, fw.SubsetSelection)
+        return
     whole = system.operator.gram(system.weights) + np.diag(system.diagonal)
     np.testing.assert_allclose(whole, information + 1, rtol=1e-8, atol=1e-9)
