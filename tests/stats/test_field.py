@@ -95,7 +95,8 @@ def test_devices_report_and_explain(mechanism):
     assert len(mechanism.received([text])) == 1
     assert mechanism.received(mechanism.report([3, 4, 5])).shape[0] == 3
     said = str(fw.explain(mechanism))
-    assert "yes or no to every" in said
+    ways = ("yes or no to every", "Your report names", "sorts all values into", "signs, half of")
+    assert any(way in said for way in ways)
     own, other = facts(mechanism).bits
     assert 0 < other < own < 1
     assert fw.audit(mechanism).holds

@@ -9,13 +9,10 @@ from tools.fuzz.case import Case, promise
 from tools.fuzz.goods import (
     ANY,
     BOUND,
-    CITY,
     EITHER,
     KRR,
     KRRS,
-    LAWS,
     LINE,
-    LOSS,
     MEMORY,
     ONE,
     PATH,
@@ -44,6 +41,7 @@ from tools.fuzz.goods import (
     written,
 )
 from tools.fuzz.hostile import anything
+from tools.fuzz.made import MADE
 from tools.fuzz.surveys import SPECS, use
 
 UNCALLED = {
@@ -59,11 +57,12 @@ UNCALLED = {
     "ChoiceAwareEstimate": "a result", "RobustEstimate": "a result", "SetAside": "a result",
     "FitCheck": "a result", "Explanation": "a result", "SurveyExplanation": "a result",
     "Sent": "a part of a memory", "MechanismCheck": "a result",
+    "MechanismComparison": "a result", "Leakage": "a result",
     "Evidence": "a result of collect", "Group": "a part of evidence",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
 """Public names that are not called, and why."""
-_CALLBACKS = {"estimator", "on_step", "show"}
+_CALLBACKS = {"estimator", "on_step", "show", "collect"}
 """What these raise is the caller's own."""
 CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "Linear": (fw.Linear, {"first": 0, "last": 3, "step": 1, "unit": "year"}),
@@ -87,30 +86,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         fw.calibrate,
         {"kind": fw.KRR, "alphabet": LINE, "quality_loss": 1.0, "prior": None},
     ),
-    "KRR": (fw.KRR, LAWS),
-    "RAPPOR": (fw.RAPPOR, LAWS),
-    "Unary": (fw.Unary, {"alphabet": SOME, "p": 0.5, "q": 0.25}),
-    "OUE": (fw.OUE, LAWS),
-    "THE": (fw.THE, {**LAWS, "threshold": None}),
-    "LocalHashing": (fw.LocalHashing, {**LAWS, "buckets": None}),
-    "BLH": (fw.BLH, LAWS),
-    "SubsetSelection": (fw.SubsetSelection, {**LAWS, "length": None}),
-    "HadamardResponse": (fw.HadamardResponse, LAWS),
-    "Geometric": (fw.Geometric, LAWS),
-    "PlanarGeometric": (fw.PlanarGeometric, {"alphabet": CITY, "epsilon": 1.0}),
-    "Identity": (fw.Identity, {"alphabet": SOME}),
-    "Matrix": (fw.Matrix, {"alphabet": LINE, "law": np.eye(4), "outputs": None}),
-    "Shokri": (
-        fw.Shokri,
-        {
-            "alphabet": LINE,
-            "quality_loss": 0.5,
-            "selection": "max-entropy",
-            "prior": THETA,
-            "report_loss": LOSS,
-            "guess_loss": LOSS,
-        },
-    ),
+    **MADE,
     "mechanism.obfuscate": (own("obfuscate"), {"values": [0, 1], "rng": None}),
     "mechanism.draw": (own("draw"), {"index": 1, "source": None}),
     "mechanism.report": (own("report"), {"values": [0, 1], "rng": None}),
@@ -230,8 +206,12 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
             "theta": Drawn(lambda case: case.pick([None, THETA])),
             "of": None,
             "on_step": None,
-            "also": Drawn(lambda case: case.pick([(), [fw.KRR]])),
+            "kinds": Drawn(lambda case: case.pick([None, [fw.KRR], "k-rr"])),
         },
+    ),
+    "compare_mechanisms": (
+        fw.compare_mechanisms,
+        {"mechanisms": [KRR], "theta": THETA, "people": 50, "runs": 2, "mixture": False},
     ),
     "choice_aware": (
         fw.choice_aware,

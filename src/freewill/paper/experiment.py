@@ -324,7 +324,7 @@ def _errors(name: str, experiment: Experiment, results: Results) -> Table:
             values = np.array([*results.by_seed(name, method.name, people).values()])
             cells.append(_mean(values) or escape(results.failure(name, method.name)[:120]))
         rows.append(cells)
-    return Table(["EMD", *(f"{people:,} people" for people in experiment.people)], rows)
+    return Table(["EMD", *(several(people, "person") for people in experiment.people)], rows)
 
 
 def _mean(values: FloatArray) -> str:

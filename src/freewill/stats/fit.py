@@ -301,7 +301,8 @@ def fit(
     'they differ (p = 0.0082)'
     """
     made = Fit(checked_evidence(evidence, "fit"), start)
-    if method == "gibu" or Method.parse(method) == Method("gibu"):
+    usual = isinstance(method, str) and method == "gibu"
+    if usual or Method.parse(method) == Method("gibu"):
         vars(made)["maximum"] = gibu(evidence, start=start, on_step=on_step)
     else:
         vars(made)["estimate"] = Method.parse(method).run(evidence, on_step)

@@ -40,8 +40,7 @@ _MOST_COEFFICIENTS = 400
 _SPECIAL = (1, 2, 4, 8)
 """Values that alone may choose otherwise: so many are tried."""
 SURE = 10.0
-"""Nats by which a choice law must beat forged reports for theta to follow it, and by which the best
-explanation must beat others for intervals not to allow for these."""
+"""Nats by which an explanation must beat others for theta, or intervals, to follow it alone."""
 _SIMPLE = ("linear", "quadratic")
 """Choice laws beside which an epsilon is judged."""
 _CLIENTS = 2

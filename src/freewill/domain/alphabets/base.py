@@ -259,9 +259,9 @@ def encode_values(alphabet: Alphabet, values: Any) -> tuple[IntArray, bool]:
         alone = isinstance(values, str)
     else:
         try:
-            shape = np.shape(values)
+            shape = tuple(np.shape(values))
         except (TypeError, ValueError, RecursionError):
-            shape = (0,)  # uneven lists, which `encode` refuses
+            shape = (0,)  # uneven lists, and what has another shape, which `encode` refuses
         alone = len(shape) < min(len(alphabet.axes), 2) and 0 not in shape
     return alphabet.encode(values), alone
 

@@ -52,7 +52,7 @@ class Guarantee:
 
     def __post_init__(self) -> None:
         checked_unit(self.unit)
-        if self.kind not in ("ldp", "geo"):
+        if not isinstance(self.kind, str) or self.kind not in ("ldp", "geo"):
             raise ParameterError(
                 f"guarantee of kind {shown(self.kind)}: the audit knows ldp and geo."
             )

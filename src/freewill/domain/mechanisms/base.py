@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,7 +32,7 @@ from freewill.domain.outputs import OutputSpace, Symbols
 from freewill.domain.wire import as_texts, from_texts
 from freewill.errors import AlphabetError, LawError, shown
 from freewill.numeric.operators.base import Operator, RowNumbers, probabilities
-from freewill.numeric.operators.moments import ListedMoments, Moments
+from freewill.numeric.operators.moments import ListedMoments, Moments, SetChances
 
 if TYPE_CHECKING:
     from freewill.numeric.operators.sampled import SampledLaw
@@ -45,26 +45,6 @@ _COPIED_BYTES = 1 << 20
 """Reports of a mechanism up to which they are copied, to stand beside those of others."""
 LARGEST_EXPONENT = 1e290
 """Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
-
-
-class SetChances(NamedTuple):
-    """How likely a value is in the set that a report names, and how likely two values are.
-
-    `own` is the chance of the true value, `other` that of any other; `pair` is the chance of the
-    true value and another together, `others` that of two others. `varies` says whether the sets
-    have several sizes: each other value is then in or not by a coin of its own.
-    """
-
-    own: float
-    other: float
-    pair: float
-    others: float
-    varies: bool
-
-    @classmethod
-    def independent(cls, own: float, other: float) -> "SetChances":
-        """Return those of values that are in or not by a coin each."""
-        return cls(own, other, own * other, other * other, varies=True)
 
 
 class Mechanism(Protocol):

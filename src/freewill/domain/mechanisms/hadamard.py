@@ -13,10 +13,11 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
-from freewill.domain.mechanisms.base import Noisy, SetChances, row_by_row
+from freewill.domain.mechanisms.base import Noisy, row_by_row
 from freewill.domain.mechanisms.unary import checked_advantage
 from freewill.domain.outputs import Symbols
 from freewill.numeric.operators.hadamard import HadamardOperator, even, transformed
+from freewill.numeric.operators.moments import SetChances
 
 
 @dataclass(frozen=True)

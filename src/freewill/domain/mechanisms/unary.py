@@ -13,7 +13,7 @@ from freewill.domain.draws.chance import HALF, Chance, Dyadic, exponential, prec
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, Noisy, SetChances
+from freewill.domain.mechanisms.base import Mechanism, Noisy
 from freewill.domain.mechanisms.parameters import (
     checked_alphabet,
     checked_chance,
@@ -21,7 +21,7 @@ from freewill.domain.mechanisms.parameters import (
 )
 from freewill.domain.outputs import Bits
 from freewill.errors import IdentifiabilityError, ParameterError
-from freewill.numeric.operators.moments import BitMoments
+from freewill.numeric.operators.moments import BitMoments, SetChances
 from freewill.numeric.operators.support import BitOperator, bit_counts
 
 _BLIND = 1e-15

@@ -25,6 +25,26 @@ class SumOfSquares(NamedTuple):
     diagonal: FloatArray
 
 
+class SetChances(NamedTuple):
+    """How likely a value is in the set that a report names, and how likely two values are.
+
+    `own` is the chance of the true value, `other` that of any other; `pair` is the chance of the
+    true value and another together, `others` that of two others. `varies` says whether the sets
+    have several sizes: each other value is then in or not by a coin of its own.
+    """
+
+    own: float
+    other: float
+    pair: float
+    others: float
+    varies: bool
+
+    @classmethod
+    def independent(cls, own: float, other: float) -> "SetChances":
+        """Return those of values that are in or not by a coin each."""
+        return cls(own, other, own * other, other * other, varies=True)
+
+
 class Moments(Protocol):
     """The score of a report z in direction u is s = sum_x u_x a(z|x) / p(z), with p = theta A.
 

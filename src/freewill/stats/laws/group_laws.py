@@ -8,13 +8,31 @@ import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.mechanisms.base import Mechanism, SetChances
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.errors import FreewillError
+from freewill.numeric.operators.moments import SetChances
 from freewill.stats.evidence import Group
 
 _EPSILON_STEP = 1e-3
 """Share of epsilon by which it is moved to see how the law moves."""
 _CONSTANT = 1e-12
 """Variance of the share of theta in a set below which all sets have the same, up to rounding."""
+_FAR = 6.0
+"""Standard errors of its mean from 0 at which a score is none: a law that lacks a factor."""
+
+
+def law_of(group: Group, theta: FloatArray) -> "GroupLaw":
+    """Return what a group's reports are compared with: nothing, where nothing is known of them."""
+    if group.mechanism.output_space.alphabet is not None:
+        return SymbolLaw(group, theta)
+    chances = group.mechanism.set_chances()
+    if chances is not None:
+        return BitLaw(group, theta, chances)
+    epsilon = epsilon_of(group.mechanism)
+    try:
+        return GroupLaw(group, theta) if epsilon is None else DrawnLaw(group, theta, epsilon)
+    except FreewillError:  # too many values, or another epsilon has other outputs
+        return GroupLaw(group, theta)
 
 
 class GroupLaw:
@@ -183,6 +201,34 @@ class BitLaw(GroupLaw):
         self._covariance = np.block([[self._covariance, along[:, None]], [along, corner]])
 
 
+class DrawnLaw(GroupLaw):
+    """The score of epsilon, f = d log p / d epsilon, over the reports of one group.
+
+    Whatever the law is, f has mean 0 where the epsilon is right. How it moves with theta, and its
+    variance, are sums over outputs that were drawn (`SampledLaw`).
+    """
+
+    has_epsilon = True
+
+    def __init__(self, group: Group, theta: FloatArray, epsilon: float) -> None:
+        super().__init__(group, theta)
+        low, high, apart = around(group.mechanism, epsilon)
+
+        def score(outputs: Reports) -> FloatArray:
+            return (log_chances(high, outputs, theta) - log_chances(low, outputs, theta)) / apart
+
+        outputs, law = group.mechanism.sampled
+        drawn, shares = score(outputs), law.moments(theta).shares
+        mean, square = float(shares @ drawn), float(shares @ drawn**2)
+        self.has_epsilon = abs(mean) <= _FAR * np.sqrt(square / len(drawn))
+        if not self.has_epsilon:
+            return
+        slope = law.operator.adjoint(law.mass * drawn)
+        self.sums = np.array([sum(float(score(some) @ many) for some, many in blocks_of(group))])
+        self.slopes = (slope - slope @ theta)[None, :]
+        self._covariance = np.array([[self.people * (square - mean**2)]])
+
+
 def epsilon_of(mechanism: Mechanism) -> float | None:
     """Return the epsilon that a mechanism is described by, None where it is by something else."""
     parameters = mechanism.parameters()
@@ -250,3 +296,9 @@ def blocks_of(group: Group) -> Iterator[tuple[Reports, IntArray]]:
         for block in blocks:
             if block.mechanism == group.mechanism.id:
                 yield block.outputs, block.numbers
+
+
+def log_chances(mechanism: Mechanism, outputs: Reports, theta: FloatArray) -> FloatArray:
+    """Return log p of outputs."""
+    operator = mechanism.operator(outputs)
+    return np.asarray(np.log(operator.forward(theta)) + operator.log_scale)

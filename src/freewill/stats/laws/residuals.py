@@ -11,8 +11,7 @@ from scipy.special import ndtr, xlogy
 from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.stats.evidence import Evidence
 from freewill.stats.information import pulled
-from freewill.stats.laws.drawn import law_of
-from freewill.stats.laws.group_laws import GroupLaw
+from freewill.stats.laws.group_laws import GroupLaw, law_of
 
 if TYPE_CHECKING:
     from freewill.stats.laws.check import Crowd

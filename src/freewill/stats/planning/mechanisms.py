@@ -15,7 +15,7 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.leakage import leakage
 from freewill.domain.mechanisms.base import Mechanism, brief, is_mechanism
 from freewill.domain.survey import Survey
-from freewill.errors import FreewillError, ParameterError, printable, shown
+from freewill.errors import FreewillError, ParameterError, printable, several, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.collect import collect
 from freewill.stats.difference import norm_on
@@ -115,7 +115,8 @@ class MechanismComparison(Presented):
             "  ".join(cell.ljust(width) for cell, width in zip(line, wide, strict=True)).rstrip()
             for line in lines
         ]
-        told = f"{self.alphabet}, {self.people:,} people, {self.runs} surveys; truth: {self.truth}"
+        many, runs = several(self.people, "person"), several(self.runs, "survey")
+        told = f"{self.alphabet}, {many}, {runs}; truth: {self.truth}"
         return "\n".join([told, *texts])
 
 
@@ -181,7 +182,10 @@ def _named(mechanisms: Any) -> dict[str, Mechanism]:
         given = dict(mechanisms)
     else:
         listed = list(mechanisms) if isinstance(mechanisms, list | tuple) else []
-        given = {brief(one) if is_mechanism(one) else str(one): one for one in listed}
+        names = [brief(one) if is_mechanism(one) else str(one) for one in listed]
+        if len(set(names)) < len(names):
+            names = [f"{number}. {name}" for number, name in enumerate(names, start=1)]
+        given = dict(zip(names, listed, strict=True))
     if not given or not all(map(is_mechanism, given.values())):
         raise ParameterError(
             f"mechanisms={shown(mechanisms)}: expected a survey, or mechanisms by name or in a "
@@ -199,7 +203,8 @@ def _refuse(named: Mapping[str, Mechanism], alphabet: Alphabet) -> None:
             )
     if alphabet.size > DENSE:
         raise ParameterError(
-            f"{alphabet} has {alphabet.size:,} values: mechanisms are compared up to {DENSE:,}. "
+            f"{alphabet} has {several(alphabet.size, 'value')}: mechanisms are compared up to "
+            f"{DENSE:,}. "
             f"Compare them on a coarser alphabet."
         )
 

@@ -1,0 +1,54 @@
+"""Every kind of mechanism, made with arguments that are right, to be replaced by hostile ones."""
+
+from typing import Any
+
+import numpy as np
+
+import freewill as fw
+from tools.fuzz.goods import ANY, CITY, LAWS, LINE, LOSS, SOME, THETA
+
+
+def _asked(mechanism: Any) -> Any:
+    """Ask four people."""
+    return fw.collect([(mechanism, mechanism.obfuscate([0, 1, 1, 3], np.random.default_rng(0)))])
+
+
+_LINE_LAWS = {"alphabet": LINE, "epsilon": 1.0}
+MADE: dict[str, tuple[Any, dict[str, Any]]] = {
+    "KRR": (fw.KRR, LAWS),
+    "RAPPOR": (fw.RAPPOR, LAWS),
+    "Unary": (fw.Unary, {"alphabet": SOME, "p": 0.5, "q": 0.25}),
+    "OUE": (fw.OUE, LAWS),
+    "THE": (fw.THE, {**LAWS, "threshold": None}),
+    "LocalHashing": (fw.LocalHashing, {**LAWS, "buckets": None}),
+    "BLH": (fw.BLH, LAWS),
+    "SubsetSelection": (fw.SubsetSelection, {**LAWS, "length": None}),
+    "HadamardResponse": (fw.HadamardResponse, LAWS),
+    "Geometric": (fw.Geometric, LAWS),
+    "PlanarGeometric": (fw.PlanarGeometric, {"alphabet": CITY, "epsilon": 1.0}),
+    "Identity": (fw.Identity, {"alphabet": SOME}),
+    "Matrix": (fw.Matrix, {"alphabet": LINE, "law": np.eye(4), "outputs": None}),
+    "Shokri": (
+        fw.Shokri,
+        {
+            "alphabet": LINE,
+            "quality_loss": 0.5,
+            "selection": "max-entropy",
+            "prior": THETA,
+            "report_loss": LOSS,
+            "guess_loss": LOSS,
+        },
+    ),
+    "Exponential": (fw.Exponential, LAWS),
+    "PlanarLaplace": (fw.PlanarLaplace, {"alphabet": CITY, "epsilon": 1.0}),
+    "Staircase": (fw.Staircase, {**_LINE_LAWS, "gamma": None}),
+    "SquareWave": (fw.SquareWave, {**_LINE_LAWS, "reach": None}),
+    "BlahutArimoto": (fw.BlahutArimoto, {"alphabet": LINE, "beta": 1.0, "prior": THETA}),
+    "BlahutArimoto by its loss": (fw.BlahutArimoto, {"alphabet": LINE, "quality_loss": 0.5}),
+    "OptimalGeo": (fw.OptimalGeo, {**_LINE_LAWS, "prior": THETA}),
+    "leakage": (fw.leakage, {"mechanism": ANY, "prior": THETA, "gain": np.eye(4)}),
+    "privic": (
+        fw.privic,
+        {"alphabet": LINE, "collect": _asked, "beta": 1.0, "rounds": 2, "prior": THETA},
+    ),
+}
