@@ -138,3 +138,55 @@ def test_a_negative_zero_is_a_zero():
 @pytest.mark.parametrize("mechanism", [fw.Geometric(LINE, 1.0), fw.KRR(LINE, 0.7)], ids=str)
 def test_one_mechanism_is_its_own_average(mechanism):
     assert average([mechanism], [5]) is mechanism
+
+
+def test_parameters_of_other_packages_make_the_same_mechanisms():
+    menu, line = fw.Categorical(["a", "b", "c", "d"]), fw.Linear(0, 9)
+    for probability in (0.26, 0.5, 0.9, 1 - 1e-12):
+        made = fw.KRR.of_probability(menu, probability)
+        assert made.truths()[0] == pytest.approx(probability, rel=1e-12)
+    for flip in (1e-12, 0.1, 0.25, 0.499):
+        assert fw.RAPPOR.of_flip(line, flip).flip == pytest.approx(flip, rel=1e-9)
+    assert fw.Geometric.of_scale(line, 0.5) == fw.Geometric(line, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: fw.KRR.of_probability(fw.Linear(0, 3), 0.25), "must be above 1 / 4"),
+        (lambda: fw.KRR.of_probability(fw.Linear(0, 3), 1.0), "> 0 and < 1"),
+        (lambda: fw.KRR.of_probability("0..3", 0.5), "expected an alphabet"),
+        (lambda: fw.RAPPOR.of_flip(fw.Linear(0, 3), 0.5), "must be below 1/2"),
+        (lambda: fw.RAPPOR.of_flip(fw.Linear(0, 3), "0.1"), "> 0 and < 1"),
+        (lambda: fw.Geometric.of_scale(fw.Linear(0, 3), 0), "must be a number > 0"),
+        (lambda: fw.Geometric.of_scale(fw.Linear(0, 3), float("inf")), "must be a number > 0"),
+    ],
+)
+def test_parameters_that_tell_nothing_are_refused(make, message):
+    with pytest.raises(fw.FreewillError, match=message):
+        make()
+
+
+def test_bits_of_other_packages_are_received():
+    line, rng = fw.Linear(0, 19), np.random.default_rng(0)
+    bits = fw.OUE(line, 1.0)
+    packed = bits.obfuscate(rng.integers(20, size=30), rng)
+    rows = np.unpackbits(packed, axis=1, count=20, bitorder="little")
+    for kind in (np.float64, np.int64, np.bool_):
+        np.testing.assert_array_equal(bits.received(rows.astype(kind)), packed)
+    sets = fw.SubsetSelection(line, 1.0)
+    drawn = sets.obfuscate(rng.integers(20, size=30), rng)
+    named = np.unpackbits(drawn, axis=1, count=20, bitorder="little")
+    members = np.stack([np.flatnonzero(row) for row in named])[:, ::-1]
+    np.testing.assert_array_equal(sets.received(members), drawn)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [np.zeros(20), np.zeros((2, 21)), np.full((2, 20), 2), np.array([[3, 3]]), np.array([[0, 20]]),
+     np.array([[0.5, 3.0]]), np.array([[-1, 3]])],
+    ids=["one row", "too wide", "twos", "twice", "beyond", "halves", "below"],
+)  # fmt: skip
+def test_rows_that_are_no_bits_are_refused(rows):
+    with pytest.raises(fw.AlphabetError, match=r"expected rows of 20 numbers|stands twice"):
+        fw.SubsetSelection(fw.Linear(0, 19), 1.0).received(rows)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from freewill.core.types import Reports
 from freewill.domain.outputs import OutputSpace
@@ -38,6 +39,35 @@ def from_texts(space: OutputSpace, texts: Sequence[str], name: str) -> Any:
         expected = "expected hexadecimal digits, as many in each text, as report gives them."
         raise AlphabetError(f"reports {shown(texts)} of {name}: {expected}") from None
     return space.checked(packed, name)
+
+
+def from_rows(space: OutputSpace, rows: NDArray[Any], name: str) -> Any:
+    """Return packed bits from rows of 0 and 1, or from rows of the indices that are set.
+
+    As other packages have them: a column a value, or a column for each value of a subset.
+
+    >>> from freewill.domain.outputs import Bits
+    >>> from_rows(Bits(4), np.array([[1.0, 0, 0, 1]]), "oue")
+    array([[9]], dtype=uint8)
+    >>> from_rows(Bits(4), np.array([[0, 3]]), "subset-selection")
+    array([[9]], dtype=uint8)
+    """
+    size = space.size
+    expected = (
+        f"expected rows of {size:,} numbers 0 and 1, or rows of fewer indices below {size:,}."
+    )
+    if rows.ndim != 2 or rows.shape[1] > size:
+        raise AlphabetError(f"reports of {name} have the shape {rows.shape}: {expected}")
+    whole = rows.shape[1] == size
+    if not np.all((rows >= 0) & (rows < (2 if whole else size)) & (np.floor(rows) == rows)):
+        raise AlphabetError(f"reports {shown(rows)} of {name}: {expected}")
+    bits = rows.astype(np.uint8)
+    if not whole:
+        bits = np.zeros((len(rows), size), dtype=np.uint8)
+        np.put_along_axis(bits, rows.astype(np.int64), 1, axis=1)
+        if np.any(bits.sum(axis=1) < rows.shape[1]):
+            raise AlphabetError(f"reports {shown(rows)} of {name}: an index stands twice in a row.")
+    return np.packbits(bits, axis=1, bitorder="little")
 
 
 def _decoded(space: OutputSpace, texts: Sequence[str], name: str) -> Reports:

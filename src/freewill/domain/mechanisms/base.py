@@ -29,7 +29,7 @@ from freewill.domain.mechanisms.parameters import (
     no_witnesses,
 )
 from freewill.domain.outputs import OutputSpace, Symbols
-from freewill.domain.wire import as_texts, from_texts
+from freewill.domain.wire import as_texts, from_rows, from_texts
 from freewill.errors import AlphabetError, LawError, shown
 from freewill.numeric.operators.base import Operator, RowNumbers, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments, SetChances
@@ -149,13 +149,17 @@ class Mechanism(Protocol):
     def received(self, reports: Any) -> Reports:
         """Turn readable reports, as `report` gives them, into what `collect` takes.
 
+        Bits may also come as rows of 0 and 1, or as rows of the values that are named, in an array.
+
         >>> import freewill as fw
         >>> fw.Geometric(fw.Linear(1, 100), 2.0).received([41, 42])
         array([40, 41])
         """
-        reported = self.output_space.alphabet
+        reported, space = self.output_space.alphabet, self.output_space
         if reported is not None:
             return encode_values(reported, reports)[0]
+        if space.packed and isinstance(reports, np.ndarray) and reports.dtype.kind in "biuf":
+            return from_rows(space, reports, self.name)  # type: ignore[no-any-return]
         texts = [reports] if isinstance(reports, str) else reports
         return self.read(texts)  # type: ignore[no-any-return]
 

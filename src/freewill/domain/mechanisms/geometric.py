@@ -13,6 +13,7 @@ from freewill.domain.draws.chance import Dyadic, precision
 from freewill.domain.draws.noise import TwoSided, shortened
 from freewill.domain.draws.sources import Source
 from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy, row_by_row
+from freewill.domain.mechanisms.parameters import checked_positive
 from freewill.numeric.operators.geometric import GeometricOperator
 
 _FLAT = 1e-200
@@ -40,6 +41,16 @@ class Geometric(Noisy):
     full_rank: ClassVar[bool] = True
     on: ClassVar[Any] = Linear
     promise: ClassVar[Literal["geo"]] = "geo"
+
+    @classmethod
+    def of_scale(cls, alphabet: Linear, scale: float) -> "Geometric":
+        """Return the mechanism whose noise falls by e over a distance: epsilon = 1 / scale.
+
+        >>> import freewill as fw
+        >>> fw.Geometric.of_scale(fw.Linear(0, 99), 4.0).epsilon
+        0.25
+        """
+        return cls(alphabet, 1 / checked_positive(scale, "scale", cls.name))
 
     def _largest_epsilon(self) -> float:
         return LARGEST_EXPONENT / (self.alphabet.step * (self.alphabet.size - 1))

@@ -61,6 +61,14 @@ def checked_quality_loss(quality_loss: Any, least: float = 0.0) -> float:
     return value
 
 
+def checked_positive(number: Any, what: str, name: str) -> float:
+    """Return a number as a float after checking that it is positive and finite."""
+    value = _number(number)
+    if not 0 < value < math.inf:
+        raise ParameterError(f"{what}={shown(number)} for {name}: must be a number > 0 and finite.")
+    return value
+
+
 def checked_chance(chance: Any, what: str, name: str) -> float:
     """Return a probability as a float after checking that it lies strictly between 0 and 1."""
     value = _number(chance)

@@ -14,8 +14,9 @@ from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, Noisy, row_by_row
-from freewill.domain.mechanisms.parameters import checked_alphabet
+from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance
 from freewill.domain.mechanisms.unary import UnaryEncoding, checked_advantage
+from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.support import BitOperator, SymbolOperator, bit_counts
 
 
@@ -37,6 +38,23 @@ class KRR(Noisy):
     epsilon: float
     name: ClassVar[str] = "k-rr"
     full_rank: ClassVar[bool] = True
+
+    @classmethod
+    def of_probability(cls, alphabet: Alphabet, probability: float) -> "KRR":
+        """Return the k-RR that reports the true value with a probability, above 1 / k.
+
+        >>> import freewill as fw
+        >>> round(fw.KRR.of_probability(fw.Categorical(["yes", "no"]), 0.75).epsilon, 12)  # log 3
+        1.098612288668
+        """
+        checked_alphabet(alphabet, Alphabet, cls.name)
+        chance = checked_chance(probability, "probability", cls.name)
+        if chance * alphabet.size <= 1:
+            raise ParameterError(
+                f"probability={shown(probability)} for {cls.name} on {alphabet}: must be above "
+                f"1 / {alphabet.size}, at which a report would tell nothing."
+            )
+        return cls(alphabet, float(np.log(chance) - np.log1p(-chance) + np.log(alphabet.size - 1)))
 
     @cached_property
     def replaced(self) -> Chance:
@@ -120,6 +138,24 @@ class RAPPOR(UnaryEncoding, Noisy):
     alphabet: Alphabet
     epsilon: float
     name: ClassVar[str] = "rappor"
+
+    @classmethod
+    def of_flip(cls, alphabet: Alphabet, flip: float) -> "RAPPOR":
+        """Return the RAPPOR that flips each bit with a probability, below 1 / 2.
+
+        google/rappor's f is twice that: a bit is replaced by a coin with probability f.
+
+        >>> import freewill as fw
+        >>> round(fw.RAPPOR.of_flip(fw.Linear(0, 19), 0.25).epsilon, 12)  # 2 log 3
+        2.197224577336
+        """
+        chance = checked_chance(flip, "flip", cls.name)
+        if chance >= 0.5:
+            raise ParameterError(
+                f"flip={shown(flip)} for {cls.name}: must be below 1/2, at which a bit would tell "
+                f"nothing."
+            )
+        return cls(alphabet, 2 * float(np.log1p(-chance) - np.log(chance)))
 
     @property
     def flip(self) -> float:
