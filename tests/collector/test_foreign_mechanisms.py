@@ -17,6 +17,7 @@ def _registered():
         fw.register(kind)
 
 
+@pytest.mark.slow
 def test_a_collector_serves_mechanisms_of_somebody_else(tmp_path):
     bits, hashed = foreign_mechanisms(LINE)
     survey = fw.Survey(LINE, {"bits": bits, "hashed": hashed, "plain": fw.KRR(LINE, 2.0)})

@@ -92,7 +92,9 @@ def test_every_chance_is_followed_to_its_last_digit():
 
 RUNS = [
     pytest.param(in_node, id="Node"),
-    pytest.param(in_chromium, id="Chromium", marks=skipped(chromium(), "Chromium")),
+    pytest.param(
+        in_chromium, id="Chromium", marks=[skipped(chromium(), "Chromium"), pytest.mark.slow]
+    ),
 ]
 
 

@@ -21,6 +21,7 @@ def _registered():
         fw.register(kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", ENTRIES, ids=str)
 def test_every_mechanism_of_the_contract_passes(entry):
     found = fw.check_mechanism(entry.build(6, 3.0))

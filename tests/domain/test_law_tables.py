@@ -320,6 +320,7 @@ def test_a_solved_law_is_part_of_the_description():
 # With the rest of the library ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @kinds
 def test_every_question_can_be_asked(kind, tmp_path):
     mechanism, rng = KINDS[kind](1.5), np.random.default_rng(5)

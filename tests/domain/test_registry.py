@@ -138,6 +138,7 @@ def run(code: str, environment: dict[str, str], *arguments: str) -> subprocess.C
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_a_package_brings_a_mechanism_when_its_name_is_asked_for(tmp_path):
     environment = installed(
         tmp_path / "site",

@@ -60,6 +60,7 @@ def test_equality_is_rejected_as_often_as_it_should(name, truth):
     assert within(np.mean(found < 0.3), 0.3, runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(MIXTURES) - {"bits", "city"}))
 def test_half_a_value_is_found_with_power(name):
     found = [

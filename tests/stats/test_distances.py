@@ -38,6 +38,7 @@ def falling(monkeypatch, mean):
     return Distances(LINE, (), ZIPF, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [2, 3, 7, 50, 2000, 70_000, 10**6])
 def test_without_noise_it_is_the_binomial_s_mean_deviation(people):
     design = Design(COIN, (("all", fw.Identity(COIN), 1.0),), np.array([0.3, 0.7]))

@@ -59,6 +59,7 @@ def test_intervals_and_checks_work(mechanism, mixed):
     assert fw.fit(evidence).table() is not None
 
 
+@pytest.mark.slow
 @every_mechanism
 def test_a_plan_foresees_the_error(mechanism):
     survey = fw.Survey(AGES, {"one": mechanism, "other": fw.KRR(AGES, 2.0)})

@@ -260,6 +260,7 @@ def test_large_alphabets_answer_functionals_and_refuse_the_rest():
             fw.plan(survey, target=target)
 
 
+@pytest.mark.slow
 def test_outputs_that_no_value_has_tell_nothing():
     law = np.array([[0.7, 0.3], [0.3, 0.7], [0.5, 0.5]])
     law[:, 1] -= (extra := np.array([0.0, 0.2, 0.4]))

@@ -173,6 +173,7 @@ def test_forged_reports_are_set_aside_and_no_others(which, symbol, monkeypatch) 
     assert safe.kept.people == safe.people - sum(round(one.reports) for one in safe.set_aside)
 
 
+@pytest.mark.slow
 def test_forgeries_on_several_outputs_of_several_mechanisms_are_found() -> None:
     evidence = honest(FOUR, 5)
     wanted = {(FOUR[0], 3): 900, (FOUR[2], 28): 400, (FOUR[2], 1): 300, (FOUR[3], 29): 500}
@@ -240,6 +241,7 @@ def test_reports_in_files_are_refused() -> None:
         fw.robust(partly_in_files(LINE))
 
 
+@pytest.mark.slow
 def test_laws_too_large_for_an_array_give_the_same(monkeypatch) -> None:
     from freewill.stats import atoms  # noqa: PLC0415
 

@@ -120,7 +120,9 @@ def check(mix: Mixture) -> str:
     return str(estimate.status)
 
 
-@pytest.mark.parametrize("number", range(40))
+@pytest.mark.parametrize(
+    "number", [pytest.param(n, marks=[pytest.mark.slow] if n >= 10 else []) for n in range(40)]
+)
 def test_what_it_certifies_holds(number, monkeypatch) -> None:
     """By the referee's judgement, and with every output that sticks out set aside."""
     mix = enlarged(11, number, 12)
@@ -142,6 +144,7 @@ def test_what_it_certifies_holds_for_many_mixtures(alone, monkeypatch) -> None:
     assert ends.count("certified") >= len(ends) - 2
 
 
+@pytest.mark.slow
 def test_bits_are_not_set_aside_however_improbable_they_are() -> None:
     """Where e^-epsilon is no number, reports of bits beside others once seemed to be forged."""
     answer, rng = fw.Linear(0, 6), np.random.default_rng(0)

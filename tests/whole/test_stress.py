@@ -186,6 +186,7 @@ def test_the_command_prints_a_table_and_writes_all_runs(monkeypatch, capsys, tmp
     assert {run["mixture"] for run in told["runs"]} == {2, 3, 4, 5}
 
 
+@pytest.mark.slow
 def test_the_command_fails_on_a_fault_and_shows_one_mixture_in_full(monkeypatch, capsys) -> None:
     assert run_command(monkeypatch, "--seed", 7, "--only", 3, "--largest", 8) == 0
     shown = capsys.readouterr().out

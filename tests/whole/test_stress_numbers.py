@@ -78,6 +78,7 @@ PLANTED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_wrong_number_in_any_function_is_noticed(monkeypatch, name) -> None:
     public, plant, words = PLANTED[name]

@@ -3,6 +3,7 @@
 import functools
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,8 +35,26 @@ def written() -> dict[tuple[str, str], str]:
     return said
 
 
-@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name.strip("`"))
-@pytest.mark.parametrize("row", list(mechanisms()))
+LONG = ("fw.plan", "Parquet", "check_mechanism", "fw.compare")
+"""Features that take long to try."""
+EVERYDAY = ("k-rr", "oue", "subset-selection", "exponential", "foreign")
+"""Mechanisms with which the others are tried whenever tests are run."""
+
+
+def _often(given: Any, names: list[str], often: list[bool]) -> list[Any]:
+    """Mark as slow what is not tried often."""
+    marks: list[Any] = [[] if one else [pytest.mark.slow] for one in often]
+    rows = zip(given, names, marks, strict=True)
+    return [pytest.param(one, id=name, marks=some) for one, name, some in rows]
+
+
+NAMES, ROWS = [one.name.strip("`") for one in FEATURES], list(mechanisms())
+
+
+@pytest.mark.parametrize(
+    "feature", _often(FEATURES, NAMES, [not any(w in name for w in LONG) for name in NAMES])
+)
+@pytest.mark.parametrize("row", _often(ROWS, ROWS, [row.startswith(EVERYDAY) for row in ROWS]))
 def test_the_page_says_what_works(row: str, feature: Feature):
     assert (row, feature.name) in written(), "python tests/what_works.py > docs/what-works.md"
     assert tried(row, feature) == written()[row, feature.name]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from freewill.core.types import Reports
 from freewill.domain.outputs import OutputSpace
-from freewill.errors import AlphabetError, shown
+from freewill.errors import AlphabetError, several, shown
 
 
 def as_texts(space: OutputSpace, reports: Reports) -> list[str]:
@@ -53,9 +53,7 @@ def from_rows(space: OutputSpace, rows: NDArray[Any], name: str) -> Any:
     array([[9]], dtype=uint8)
     """
     size = space.size
-    expected = (
-        f"expected rows of {size:,} numbers 0 and 1, or rows of fewer indices below {size:,}."
-    )
+    expected = f"expected rows of {several(size, 'number')}, 0 or 1, or of fewer indices below it."
     if rows.ndim != 2 or rows.shape[1] > size:
         raise AlphabetError(f"reports of {name} have the shape {rows.shape}: {expected}")
     whole = rows.shape[1] == size
