@@ -25,6 +25,7 @@ from freewill.domain.guarantees.promises import Guarantee as Guarantee
 from freewill.domain.leakage import Leakage as Leakage
 from freewill.domain.leakage import leakage as leakage
 from freewill.domain.mechanisms.base import Mechanism as Mechanism
+from freewill.domain.mechanisms.base import Noisy as Noisy
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto as BlahutArimoto
 from freewill.domain.mechanisms.exponential import Exponential as Exponential
 from freewill.domain.mechanisms.geometric import Geometric as Geometric
@@ -47,6 +48,7 @@ from freewill.domain.mechanisms.subset_selection import SubsetSelection as Subse
 from freewill.domain.mechanisms.unary import OUE as OUE
 from freewill.domain.mechanisms.unary import THE as THE
 from freewill.domain.mechanisms.unary import Unary as Unary
+from freewill.domain.mechanisms.unary import UnaryEncoding as UnaryEncoding
 from freewill.domain.metrics import emd as emd
 from freewill.domain.metrics import kl as kl
 from freewill.domain.metrics import l2 as l2

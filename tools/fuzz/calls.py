@@ -46,6 +46,7 @@ from tools.fuzz.surveys import SPECS, use
 
 UNCALLED = {
     "Alphabet": "a protocol", "Mechanism": "a protocol", "Operator": "a protocol",
+    "Noisy": "a protocol", "UnaryEncoding": "a protocol",
     "plots": "a module", "reports": "a module", "InvalidReports": "a warning",
     "Status": "an enumeration", "spark_session": "starts a cluster",
     "Audit": "a result", "LossAudit": "a result", "ExactAudit": "a result",
