@@ -113,9 +113,6 @@ class Drawn(Noisy):
         report = drawn(self.program(), self.alphabet.size, value, source)
         return np.frombuffer(bytes.fromhex(report), np.uint8) if self._bits else report
 
-    def _reports(self, truth, rng):
-        raise NotImplementedError
-
     @property
     def _bits(self) -> bool:
         return isinstance(self.output_space, Bits)

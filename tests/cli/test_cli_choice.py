@@ -129,8 +129,9 @@ def test_a_preference_that_the_reports_do_not_tell_is_not_put_in_words(bodies):
 def test_the_law_is_told_in_words(bodies):
     told = run("estimate", bodies["step"], "-m", "choice-aware").stdout
     found = fw.choice_aware(load_evidence(bodies["step"]))
-    assert f"The choice depends on the value. Basis: {found.basis}, the best of" in told
-    assert f"{found.criterion:.4g} above a free choice" in told
+    assert "The choice depends on the value (p" in told
+    assert f"). Basis: {found.basis}, the best of" in told
+    assert f"{found.criterion:+.4g} beside a free choice" in told
     assert "geometric(epsilon=0.1), " in told
     assert "of all: chosen more from 5" in told
     told = run("estimate", bodies["free"], "-m", "choice-aware").stdout

@@ -10,5 +10,5 @@ from tools.stress.trials import BAD, tried
 def test_no_certificate_of_a_small_mixture_is_wrong_and_nothing_breaks(first) -> None:
     drawn = (mixture(7, number, largest=40) for number in range(first, first + 24))
     runs = [run for one in drawn for run in tried(one)]
-    faults = [f"{run.mixture} {run.solver}: {run.detail}" for run in runs if run.verdict in BAD]
+    faults = [f"{run.mixture} {run.function}: {run.detail}" for run in runs if run.verdict in BAD]
     assert not faults

@@ -26,6 +26,7 @@ _NORMAL = 1.959963984540054
 _HAIR = 1e-9
 """Share of the uniform distribution in the theta that is planned for."""
 _SAME = 1e-6
+_UNSAID = ", and nothing says so"
 
 
 def not_finite(**numbers: ArrayLike) -> str:
@@ -124,17 +125,23 @@ def _interval(subject: Subject, question: str, answer: fw.Intervals) -> str:
     least, most = rows.min(axis=1), rows.max(axis=1)
     if not ((least <= low) & (high <= most)).all():
         return "an interval ends beyond what can be"
-    reach = _NORMAL * (1 - _HAIR) * errors
+    many = ~subject.few(rows)
+    # What rests on few people reaches by Student's quantiles, less a term of its skewness; what is
+    # lost, as far as the share of its set is known.
+    reach = _NORMAL * (1 - _HAIR) * np.where(many & np.isfinite(errors), errors, 0.0)
     if not (low <= np.maximum(point - reach, least)).all():
         return "an interval ends before 1.96 standard errors below"
     if not (high >= np.minimum(point + reach, most)).all():
         return "an interval ends before 1.96 standard errors above"
-    fault = beside(subject.covariance, rows, errors**2 * subject.people)
-    if (fault and not fault.startswith(WIDE)) or subject.one_step is None:
+    some = rows[many]
+    fault = beside(subject.covariance, some, errors[many] ** 2 * subject.people)
+    if answer.joint and fault.endswith(_UNSAID):
+        fault = ""  # bands take in what was observed, where that is more
+    if (fault and not fault.startswith(WIDE)) or subject.one_step is None or not many.any():
         return fault
-    wanted = np.clip(rows @ subject.one_step, least, most)
-    unit = np.maximum(errors, _SAME * np.abs(rows).max(axis=1) + np.finfo(float).tiny)
-    off = np.abs(point - wanted) / unit
+    wanted = np.clip(some @ subject.one_step, least[many], most[many])
+    unit = np.maximum(errors[many], _SAME * np.abs(some).max(axis=1) + np.finfo(float).tiny)
+    off = np.abs(point[many] - wanted) / unit
     return f"a centre is {off.max():.3g} standard errors off" if off.max() > 0.05 else fault
 
 
@@ -165,7 +172,7 @@ def beside(covariance: Covariance, rows: FloatArray, variances: FloatArray) -> s
     if unsaid.any():
         with np.errstate(divide="ignore"):
             ratio = np.sqrt(variances[unsaid] / bounds.high[unsaid]).max()
-        return f"a standard error is {ratio:.4g} of the true one, and nothing says so"
+        return f"a standard error is {ratio:.4g} of the true one{_UNSAID}"
     return f"{WIDE}: {large.sum()} of {large.size} are infinite, and need not be" * bool(
         large.any()
     )
@@ -237,8 +244,9 @@ def compared(subject: Subject, answer: fw.Comparison) -> str:
     if np.abs(answer.difference).max() > 0 or not _LEVEL < answer.p_value <= 1:
         off = np.abs(answer.difference).max()
         return f"evidence differs from itself by {off:.3g}, p = {answer.p_value:.3g}"
-    variances = answer.standard_error**2 * subject.people / 2
-    fault = beside(subject.covariance, subject.rows, np.atleast_1d(variances))
+    variances = np.atleast_1d(answer.standard_error**2 * subject.people / 2)
+    many = ~subject.few(subject.rows)
+    fault = beside(subject.covariance, subject.rows[many], variances[many])
     return _distance(subject, answer) or fault
 
 

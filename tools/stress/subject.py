@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 import freewill as fw
-from freewill.core.types import FloatArray
+from freewill.core.types import BoolArray, FloatArray
+from freewill.stats.reach import decided_by_few
 from tools.stress.covariance import Covariance
 from tools.stress.laws import Long, Part, log_rows, whole
 from tools.stress.mixtures import Mixture, Rng
@@ -85,6 +86,13 @@ class Subject:
         """theta_w + C (g - 1), None where rounding would be seen in it."""
         moved = self.covariance.moved(self.oracle.slope(self.inside))
         return None if moved is None else self.inside + moved
+
+    def few(self, rows: FloatArray) -> BoolArray:
+        """Say which functionals rest on few of many people, by the library's own rule.
+
+        These have other errors than C's, which simulations judge: `python -m benchmarks.few`.
+        """
+        return decided_by_few(self.fit._expected(rows).shape, self.people)
 
     def rng(self, purpose: int) -> Rng:
         """Return a generator of its own for each purpose."""
