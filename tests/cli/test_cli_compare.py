@@ -56,6 +56,7 @@ def same(rows, expected):
 # What is printed is what the library says
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "of", "level", "joint"),
     [

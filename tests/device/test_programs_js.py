@@ -110,6 +110,7 @@ def test_the_committed_vectors_are_reproduced(run):
     assert len(held["cases"]) >= 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0, 3, 4])
 def test_what_is_drawn_follows_the_law(value):
     survey = programmed(SMALL, 1.5)

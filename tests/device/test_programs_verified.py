@@ -238,6 +238,7 @@ TABLES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alphabet", "kind"), TABLES, ids=str)
 def test_tables_are_held_to_their_promise(alphabet, kind):
     """One that keeps it to the last digit is taken, and one that is beyond it by 1e-12 is not."""

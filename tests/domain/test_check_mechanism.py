@@ -28,6 +28,7 @@ def test_every_mechanism_of_the_contract_passes(entry):
     assert found.passed, str(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ForeignUnary, ForeignHashing])
 @pytest.mark.parametrize("epsilon", [0.01, 2.0, 9.0])
 def test_mechanisms_of_somebody_else_pass(kind, epsilon):
@@ -123,6 +124,7 @@ class Short(ForeignUnary):
         return super()._reports(truth, rng)[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "what", "text"),
     [

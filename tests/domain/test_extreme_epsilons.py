@@ -69,6 +69,7 @@ def test_the_sampler_follows_the_law(kind, epsilon):
         assert g_test(counts, law[value]) > 1e-4
 
 
+@pytest.mark.slow
 @every_kind
 @settings(max_examples=60)
 @given(st.floats(math.log(5e-324), math.log(1e308)).map(math.exp).filter(lambda e: e > 0))

@@ -124,6 +124,7 @@ def test_large_reports_are_not_copied():
     assert laws[1].packed is outputs[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_hundreds_of_mechanisms_are_estimated_as_their_rows_are(kind):
     """The gap is computed anew from the law of each mechanism alone."""

@@ -227,6 +227,7 @@ def test_reports_that_hardly_repeat_are_not_taken_for_forged_ones():
     assert found.log_likelihood == pytest.approx(fw.gibu(evidence).log_likelihood, abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 1], ids=["unary", "hashed"])
 def test_the_epsilon_of_reports_that_nobody_lists_is_tested(place):
     said, used = (foreign_mechanisms(LINE, epsilon)[place] for epsilon in (2.0, 1.4))

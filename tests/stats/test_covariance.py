@@ -151,6 +151,7 @@ def test_one_step_leaves_what_the_reports_do_not_tell():
     assert estimate.unresolved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [5, DENSE + 1])
 @pytest.mark.parametrize("first", [1900, 10**9, 10**12])
 def test_where_a_line_begins_changes_no_error(size, first):

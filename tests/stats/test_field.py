@@ -75,6 +75,7 @@ def test_closed_forms_are_near_the_truth(mechanism):
     assert np.abs(shares - TRUTH).max() < 0.08
 
 
+@pytest.mark.slow
 @every_mechanism
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "ndjson"])
 def test_reports_travel(mechanism, suffix, tmp_path):

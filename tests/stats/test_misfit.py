@@ -94,6 +94,7 @@ def test_the_gain_of_forged_reports_is_that_of_the_model_as_written():
     assert misfit.winner.gain == pytest.approx(evidence.people * higher - cost, abs=0.1)
 
 
+@pytest.mark.slow
 def test_one_value_that_prefers_a_mechanism_is_not_accused():
     evidence = chosen(np.where(np.arange(30) == 9, 0.02, 0.6), 2)
     misfit = fw.explain_misfit(evidence)

@@ -184,6 +184,7 @@ def test_forgeries_on_several_outputs_of_several_mechanisms_are_found() -> None:
         assert found[str(mechanism), symbol] == pytest.approx(many, rel=0.25)
 
 
+@pytest.mark.slow
 def test_where_nothing_is_forged_it_is_gibu_s_estimate() -> None:
     errors = np.zeros(2)
     for seed in range(20):
@@ -278,6 +279,7 @@ def test_outputs_are_told_in_words_of_their_alphabet(
         safe.set_aside_table("excel")
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_what_was_kept() -> None:
     evidence = with_forged(honest(FOUR, 4), FOUR[2], 29, 800)
     safe = fw.robust(evidence)

@@ -61,6 +61,7 @@ def test_the_shift_is_that_of_the_newton_step_and_noticed_that_of_the_scores(mec
     assert noticed[0] == pytest.approx(expected, rel=1e-2)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(ODDS), st.integers(200, 10**6))
 def test_no_choice_within_reach_gains_more_than_the_bound(seed, odds, people):

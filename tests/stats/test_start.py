@@ -113,6 +113,7 @@ def poor_starts(optimum, rng):
     yield np.full(size, 1 / size)
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(st.sampled_from(MIXTURES), st.integers(0, 10**6), st.sampled_from([60, 2000, 10**6]))
 def test_a_poor_start_never_ends_worse_than_none(mechanisms, seed, people):

@@ -203,6 +203,7 @@ def test_distances_of_anything(one, two):
     measure_distances(one, two)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monster", MONSTERS, ids=["deep", "deeper", "long", "longer", "silent"])
 def test_monsters(monster):
     build_alphabets(monster, monster, monster, monster)
