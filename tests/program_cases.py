@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from tools.javascript.cases import tied
 
 import freewill as fw
@@ -21,7 +19,8 @@ from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, Noisy
 from freewill.domain.mechanisms.matrix import Tabulated
-from freewill.domain.outputs import Bits, Decoded, Reason, Symbols
+from freewill.domain.outputs import Bits, Symbols
+from freewill.domain.set_outputs import Hashed
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.moments import BitMoments
 from freewill.numeric.operators.support import BitOperator
@@ -168,52 +167,6 @@ def _ratio_up(epsilon: float, inside: int, outside: int) -> list[Any]:
 
 
 @dataclass(frozen=True)
-class Seeds:
-    """A seed and a bucket."""
-
-    buckets: int
-    column: ClassVar[str] = "hashed"
-    packed: ClassVar[bool] = False
-    alphabet: ClassVar[None] = None
-    repeats: ClassVar[bool] = False
-    listable: ClassVar[bool] = False
-
-    @property
-    def size(self):
-        return self.buckets
-
-    def empty(self):
-        return np.empty((0, 2), dtype=np.int64)
-
-    def checked(self, reports, name):
-        pairs = np.asarray(reports)
-        if pairs.ndim != 2 or np.any(pairs < 0) or np.any(pairs >= [1 << 32, self.buckets]):
-            raise fw.AlphabetError(f"reports of {name}: expected pairs of a seed and a bucket.")
-        return pairs
-
-    def encode(self, reports):
-        columns = [pa.array(reports[:, field]) for field in (0, 1)]
-        return pa.StructArray.from_arrays(columns, names=["seed", "bucket"])
-
-    def texts(self, reports):
-        columns = [pa.array(reports[:, field]).cast(pa.string()) for field in (0, 1)]
-        return pc.binary_join_element_wise(*columns, ":")
-
-    def decode(self, column):
-        if not pa.types.is_struct(column.type):
-            plain = pc.replace_substring(column.cast(pa.large_string()), "value:", "")
-            column = pc.extract_regex(plain, r"^(?P<seed>\d{1,10}):(?P<bucket>\d{1,9})$")
-        known = np.asarray(column.is_valid())
-        fields = [pc.struct_field(column, name).cast(pa.int64()) for name in ("seed", "bucket")]
-        pairs = np.column_stack([pc.fill_null(field, 0) for field in fields])
-        good = known & np.all(pairs < [1 << 32, self.buckets], axis=1)
-        return Decoded.of(pairs, {Reason.OUT_OF_RANGE: ~good})
-
-    def __str__(self):
-        return f"seeds and buckets below {self.buckets}"
-
-
-@dataclass(frozen=True)
 class Groups(Drawn):
     """Local hashing: the bucket of the value by a seed of one's own, answered by g-RR."""
 
@@ -224,7 +177,7 @@ class Groups(Drawn):
 
     @property
     def output_space(self):
-        return Seeds(self.buckets)
+        return Hashed(self.buckets)
 
     def program(self):
         replaced = chance_of(self.epsilon, self.buckets, self.buckets - 1)

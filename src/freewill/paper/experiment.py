@@ -5,7 +5,6 @@ import gzip
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +20,7 @@ from freewill.core.texts import number, read_json
 from freewill.core.types import FloatArray, IntArray, distribution
 from freewill.domain.alphabets.base import Alphabet, encode_texts
 from freewill.domain.mechanisms.base import Mechanism, brief
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Survey, parsed
 from freewill.errors import (
     ParameterError,
     closest,
@@ -32,26 +31,26 @@ from freewill.errors import (
     shown,
 )
 from freewill.paper import figures
-from freewill.paper.forecast import Cell
 from freewill.paper.panels import gathered
+from freewill.paper.places import COUNT
 from freewill.paper.reproduce import inline, text_of
 from freewill.paper.results import Results, Store
-from freewill.paper.runner import crew, run_cell
+from freewill.paper.runner import crew, missing, run_cell, stored
 from freewill.paper.settings import RESULTS_VERSION, fingerprint
 from freewill.paper.tables import Table
 from freewill.present import canvas
 from freewill.stats.collect import collect
 from freewill.stats.estimators.methods import Method
 from freewill.stats.evidence import Evidence
+from freewill.stats.planning.mechanisms import Mean
 from freewill.stats.planning.plan import checked_shares
-from freewill.stats.planning.truths import truths
+from freewill.stats.planning.truths import truths, usual
 
 _FIELDS = ("title", "surveys", "shares", "truth", "people", "seeds", "methods")
 _PEOPLE, _SEEDS, _METHODS = (1_000, 10_000, 100_000), 20, ("gibu",)
 _MOST_SEEDS, _MOST_PEOPLE = 10_000, 10**7
 _NAME = re.compile(r"\w[\w .-]{0,59}")
 """Of a survey, which names a file of rows, too."""
-_COUNT = ("count", "counts", "people", "n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,12 +114,8 @@ class Experiment:
     def load(cls, path: str | Path, kind: type[Method] = Method) -> "Experiment":
         """Read an experiment from a .toml file; paths in it are relative to its folder."""
         path = checked_path(path, ParameterError)
-        try:
-            content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ParameterError(f"{path}: not valid TOML: {first_line(error)}.") from None
         with raised_as(ParameterError, f"{path}: "):
-            return _experiment(content, path, kind)
+            return _experiment(parsed(path.read_bytes(), ".toml"), path, kind)
 
 
 def _experiment(content: Mapping[str, Any], path: Path, kind: type[Method]) -> Experiment:
@@ -191,7 +186,7 @@ def _truth(given: Any, alphabet: Alphabet, folder: Path) -> FloatArray:
     """Return the truth: named, a list of weights, or counted from a file of values."""
     known = truths(alphabet)
     if given is None:
-        given = "one peak" if "one peak" in known else next(iter(known))
+        return usual(known)[1]
     if isinstance(given, str) and given in known:
         return known[given]
     if isinstance(given, str) and (folder / given).suffix in (".json", ".csv", ".gz", ".txt"):
@@ -232,7 +227,7 @@ def _counted(rows: list[list[str]], alphabet: Alphabet, path: Path) -> FloatArra
     """Count the values of rows: as many columns as the alphabet has axes, and perhaps a count."""
     wide = max(1, len(alphabet.axes))
     heads = [head.strip().lower() for head in rows[0]] if rows else []
-    counts = [place for place, head in enumerate(heads) if head in _COUNT]
+    counts = [place for place, head in enumerate(heads) if head in COUNT]
     places = [place for place in range(len(heads)) if place not in counts]
     if len(places) != wide:
         raise ParameterError(
@@ -268,21 +263,15 @@ def run_experiment(
         (name, experiment.people, range(experiment.seeds), experiment.methods) for name in by_name
     )
     store = Store(out / "rows", {name: setting.key for name, setting in by_name.items()})
-    missing = [
-        Cell(*where, tuple(m for m in methods if (*where, m.name) not in store.rows))
-        for where, methods in cells.items()
-        if any((*where, m.name) not in store.rows for m in methods)
-    ]
-    missing.sort(key=lambda cell: (cell.people, cell.seed))
-    total = sum(cell.people for cell in missing) or 1
+    to_run = sorted(missing(cells, store), key=lambda cell: (cell.people, cell.seed))
+    total = sum(cell.people for cell in to_run) or 1
     done = 0
     with progress("running") as show, crew(by_name, run_cell, workers or 1) as finished:
-        for cell, (rows, _) in finished(missing):
+        for cell, (rows, _) in finished(to_run):
             store.add(rows)
             done += cell.people
             show(done / total)
-    wanted = {(*where, m.name) for where, methods in cells.items() for m in methods}
-    results = Results(tuple(row for key, row in store.rows.items() if key in wanted))
+    results = stored(cells, store)
     results.write_csv(out / "results.csv")
     return _report(experiment, results, out, command)
 
@@ -322,16 +311,10 @@ def _errors(name: str, experiment: Experiment, results: Results) -> Table:
         cells = [escape(method.label)]
         for people in experiment.people:
             values = np.array([*results.by_seed(name, method.name, people).values()])
-            cells.append(_mean(values) or escape(results.failure(name, method.name)[:120]))
+            mean = str(Mean.of(values)) if values.size else ""
+            cells.append(mean or escape(results.failure(name, method.name)[:120]))
         rows.append(cells)
     return Table(["EMD", *(several(people, "person") for people in experiment.people)], rows)
-
-
-def _mean(values: FloatArray) -> str:
-    if not values.size:
-        return ""
-    error = values.std(ddof=1) / np.sqrt(values.size) if values.size > 1 else np.nan
-    return f"{values.mean():.4g} ± {error:.1g}"
 
 
 def _offered(setting: Own) -> Iterator[Sequence[str]]:

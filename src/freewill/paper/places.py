@@ -31,7 +31,7 @@ URL = "https://snap.stanford.edu/data/loc-gowalla_totalCheckins.txt.gz"
 _BLOCK = 1 << 18  # bytes between two looks at the bar
 _SECONDS = 60  # without a byte, before the server counts as gone
 _LATITUDE, _LONGITUDE = ("latitude", "lat"), ("longitude", "lon", "lng", "long")
-_COUNT = ("count", "counts", "people", "n")
+COUNT = ("count", "counts", "people", "n")
 _SNAP_COLUMNS = 5  # user, time, latitude, longitude, place
 
 
@@ -112,7 +112,7 @@ def _crowd(path: Path, file: TextIO) -> Crowd:
         whole_rows = (row for row in table if len(row) == _SNAP_COLUMNS)
         return _city(path, _read_columns(path, whole_rows, 2, 3))
     heads = [head.strip().strip('"').lower() for head in first.split(",")]
-    latitude, longitude, count = (_find(heads, n) for n in (_LATITUDE, _LONGITUDE, _COUNT))
+    latitude, longitude, count = (_find(heads, n) for n in (_LATITUDE, _LONGITUDE, COUNT))
     if latitude is not None and longitude is not None:
         return _city(path, _read_columns(path, csv.reader(file), latitude, longitude))
     if len(heads) == 1:

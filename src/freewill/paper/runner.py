@@ -114,19 +114,19 @@ def run(
     for row in store.rows.values():
         if row.method in methods:
             forecast.learn(methods[row.method], row)
-    forecast.add(_missing(planned, store))
+    forecast.add(missing(planned, store))
 
     def do(step: Cells, judging: bool = True) -> None:
         """Run cells; while `judging`, verdicts tell what may have to follow."""
         nonlocal next_glance
-        cells = sorted(_missing(step, store), key=lambda cell: cell.order)
+        cells = sorted(missing(step, store), key=lambda cell: cell.order)
         forecast.begin(cells)
         for cell, (rows, seconds) in finished(cells):
             store.add(rows)
             forecast.finish(cell, rows, seconds)
             if perf_counter() >= next_glance:
                 if judging:
-                    forecast.foretell(_to_come(plan, _stored(judged, store)))
+                    forecast.foretell(_to_come(plan, stored(judged, store)))
                 show(forecast.share(), forecast.left())
                 next_glance = perf_counter() + _GLANCE_SECONDS
         forecast.foretell({})
@@ -139,15 +139,15 @@ def run(
             if key[2] == 0
         }
         do({**judged, **first})
-        while step := more_cells(plan, _stored(judged, store)):
+        while step := more_cells(plan, stored(judged, store)):
             judged.update(step)
-            forecast.add(_missing(step, store))
+            forecast.add(missing(step, store))
             do(step)
         do(planned, judging=False)
-    return _stored({**judged, **planned}, store)
+    return stored({**judged, **planned}, store)
 
 
-def _missing(cells: Cells, store: Store) -> list[Cell]:
+def missing(cells: Cells, store: Store) -> list[Cell]:
     """Return the cells that have methods which the store does not hold, with these alone."""
     missing = []
     for key, methods in cells.items():
@@ -157,7 +157,7 @@ def _missing(cells: Cells, store: Store) -> list[Cell]:
     return missing
 
 
-def _stored(cells: Cells, store: Store) -> Results:
+def stored(cells: Cells, store: Store) -> Results:
     """Return the rows that the store holds of these cells."""
     keys = ((*where, method.name) for where, methods in cells.items() for method in methods)
     return Results(tuple(store.rows[key] for key in keys if key in store.rows))

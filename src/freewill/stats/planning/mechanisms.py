@@ -24,7 +24,7 @@ from freewill.stats.estimators.gibu import gibu
 from freewill.stats.information import DENSE, Work
 from freewill.stats.planning.design import Design, true_variance
 from freewill.stats.planning.distances import Parts
-from freewill.stats.planning.truths import checked_truths
+from freewill.stats.planning.truths import checked_truths, usual
 
 MIXTURE = "all of them"
 """Name of the survey in which people choose every one of its mechanisms as often."""
@@ -161,7 +161,7 @@ def compare_mechanisms(
     named = _named(mechanisms)
     alphabet = next(iter(named.values())).alphabet
     _refuse(named, alphabet)
-    truth, share = _truth(theta, alphabet)
+    truth, share = usual(checked_truths(theta, alphabet))
     many, times = whole("people", people, 2), whole("runs", runs)
     surveys: dict[str, Parts] = {name: ((name, one, 1.0),) for name, one in named.items()}
     if mixture and len(named) > 1:
@@ -207,13 +207,6 @@ def _refuse(named: Mapping[str, Mechanism], alphabet: Alphabet) -> None:
             f"{DENSE:,}. "
             f"Compare them on a coarser alphabet."
         )
-
-
-def _truth(theta: Any, alphabet: Alphabet) -> tuple[str, FloatArray]:
-    """Return the truth by its name: the one given, or one that is neither flat nor an extreme."""
-    truths = checked_truths(theta, alphabet)
-    name = "one peak" if "one peak" in truths else next(iter(truths))
-    return name, truths[name]
 
 
 def _met(

@@ -51,6 +51,17 @@ def truths(alphabet: Alphabet) -> dict[str, FloatArray]:
     return distinct
 
 
+def usual(known: dict[str, FloatArray]) -> tuple[str, FloatArray]:
+    """Return the truth that is neither flat nor an extreme, by its name; the first of others.
+
+    >>> import freewill as fw
+    >>> usual(truths(fw.Linear(0, 9)))[0], usual(truths(fw.Categorical(["a", "b"])))[0]
+    ('one peak', 'uniform')
+    """
+    name = "one peak" if "one peak" in known else next(iter(known))
+    return name, known[name]
+
+
 def _peak(along: tuple[FloatArray, FloatArray], centre: float, plane: bool) -> FloatArray:
     """Return a normal peak, with the same place and width on each axis."""
     east, north = along
