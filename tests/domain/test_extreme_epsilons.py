@@ -10,8 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import freewill as fw
-from contract import coin_law, count_reports, g_test
+from contract import count_reports, g_test
 from freewill.domain.mechanisms.matrix import average
+from naive_laws import coin_law
 
 LINE, WIDE, CITY = fw.Linear(0, 9), fw.Linear(0, 27, step=3), fw.Grid(4, 3, cell=0.5)
 EPSILONS = (5e-324, 1e-320, 1e-200, 1e-25, 1e-20, 1e-12, 1e-8, 0.5, 5.0, 40.0, 700.0, 1e5, 1e308)
