@@ -325,11 +325,6 @@ def shokri(alphabet: Any, epsilon: float, selection: str) -> fw.Shokri:
     return fw.Shokri(alphabet, blind / (1 + epsilon), selection=selection)
 
 
-def shokri_by_three(size: int, epsilon: float) -> fw.Shokri:
-    """A line with steps of 3."""
-    return shokri(wide_line(size), epsilon, "max-entropy")
-
-
 def coin_law(mechanism: Any) -> np.ndarray:
     """The truth, or one of the best blind guesses."""
     alphabet = mechanism.alphabet
