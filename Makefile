@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# The files of requirements pin everything, with hashes: nothing is left for pip to resolve, and a newer
+# release of somebody else's package cannot break an installation.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .PHONY: help demo test test-all tests coverage check style types mutants stress fuzz choice release bench spark service notebook clean
 
@@ -25,8 +28,8 @@ help:
 $(READY): requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Freewill needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(INSTALL) --require-hashes -r requirements/dev.txt
+	$(INSTALL) --no-build-isolation --editable .
 	@touch $@
 
 demo: $(READY)
@@ -91,13 +94,13 @@ release: $(READY)
 	$(BIN)/python tools/try_release.py dist/*.whl dist/*.tar.gz
 
 spark: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/spark.txt
+	$(INSTALL) --require-hashes -r requirements/spark.txt
 
 service: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/service.txt
+	$(INSTALL) --require-hashes -r requirements/service.txt
 
 notebook: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/notebook.txt
+	$(INSTALL) --require-hashes -r requirements/notebook.txt
 
 choice: $(READY)
 	$(BIN)/python -m benchmarks.choice

@@ -54,8 +54,8 @@ def environment(package: str) -> str:
     if not (ready.exists() and ready.read_text() == pins.read_text()):
         shutil.rmtree(home, ignore_errors=True)
         _checked([sys.executable, "-m", "venv", str(home)])
-        quiet = ["--quiet", "--disable-pip-version-check"]
-        _checked([str(python), "-m", "pip", "install", *quiet, "--require-hashes", "-r", str(pins)])
+        options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes"]
+        _checked([str(python), "-m", "pip", "install", *options, "-r", str(pins)])
         _checked([str(python), "-c", f"import {package.replace('-', '_')}"])
         ready.write_text(pins.read_text())
     return str(python)
