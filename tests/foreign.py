@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 import freewill as fw
 from freewill.domain.draws.chance import HALF, Chance, Dyadic
 from freewill.domain.draws.sources import below
-from freewill.domain.outputs import Bits, Decoded, Reason
+from freewill.domain.outputs import Decoded, Reason
+from freewill.domain.packed_outputs import Bits
 from freewill.numeric.operators.support import BitOperator
 
 

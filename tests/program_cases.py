@@ -19,7 +19,8 @@ from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, Noisy
 from freewill.domain.mechanisms.matrix import Tabulated
-from freewill.domain.outputs import Bits, Symbols
+from freewill.domain.outputs import Symbols
+from freewill.domain.packed_outputs import Bits
 from freewill.domain.set_outputs import Hashed
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.moments import BitMoments

@@ -15,7 +15,7 @@ from cli_cases import ALPHABETS
 from freewill.device.facts import chances_from, distance_law, facts, mean_and_far
 from freewill.device.picture import frame
 from freewill.device.words import WORDS, distance, in_digits, odds, percent, rounded, shortened
-from freewill.domain.outputs import Bits
+from freewill.domain.packed_outputs import Bits
 
 AGES = fw.Linear(0, 99, unit="year")
 CITY = fw.Grid(24, 16, cell=0.5)

@@ -1,6 +1,7 @@
 """Output spaces against the plainest reading of a report: one row at a time, in Python."""
 
 import re
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.domain.outputs import Bits, Decoded, Reason, Symbols
+from freewill.domain.outputs import Decoded, Reason, Symbols
+from freewill.domain.packed_outputs import Bits, Records
+from freewill.domain.set_outputs import Hashed, Subsets
 
 SIZES = [1, 2, 7, 8, 9, 12, 15, 16, 17, 20, 21, 64, 65]
 NARROW = [size for size in SIZES if size <= 20]
@@ -85,7 +88,7 @@ def test_narrow_bits_are_numbers_and_back(size):
     space, packed = Bits(size), patterns(size, 300)
     numbers = space.numbers(packed)
     assert numbers.tolist() == [as_number(row) for row in packed]
-    back = space._from_numbers(numbers)
+    back = space.numbered(numbers)
     np.testing.assert_array_equal(back, packed)
     assert back.flags.c_contiguous
     assert back.dtype == np.uint8
@@ -241,3 +244,96 @@ def test_symbols_stand_on_one_axis():
     for wrong, words in (([4], "output of m"), ([-1], "output of m"), ([[1]], "expected one axis")):
         with pytest.raises(fw.AlphabetError, match=words):
             MENU.checked(wrong, "m")
+
+
+LEAVES = st.one_of(
+    st.integers(1, 70_000).map(lambda size: Symbols(fw.Linear(0, size - 1))),
+    st.integers(1, 24).map(Bits),
+    st.integers(2, 300).map(Hashed),
+    st.integers(2, 12).map(lambda size: Subsets(size, size // 2)),
+)
+
+
+def naive_part(space, rng):
+    """Draw an output of a space, beside its bytes."""
+    match space:
+        case Symbols():
+            index = int(rng.integers(space.size))
+            length = 1
+            while 256**length < space.size:
+                length += 1
+            return index, index.to_bytes(length, "little")
+        case Hashed():
+            pair = int(rng.integers(1 << 32)), int(rng.integers(space.size))
+            return list(pair), b"".join(number.to_bytes(4, "little") for number in pair)
+        case Subsets():
+            chosen = rng.permutation(space.size)[: space.length]
+            number = sum(1 << int(place) for place in chosen)
+        case _:
+            number = int(rng.integers(1 << space.size))
+    row = number.to_bytes(-(-space.size // 8), "little")
+    return list(row), row
+
+
+@given(st.lists(LEAVES, min_size=1, max_size=4), st.integers(0, 2**32 - 1))
+def test_records_are_their_parts_byte_for_byte(spaces, seed):
+    rng, record = np.random.default_rng(seed), Records(tuple(spaces))
+    drawn = [[naive_part(space, rng) for space in spaces] for _ in range(5)]
+    rows = np.array([list(b"".join(own for _, own in row)) for row in drawn], dtype=np.uint8)
+    assert record.width == rows.shape[1]
+    assert record.checked(rows, "record") is rows
+    parts = record.split(rows)
+    assert [part.tolist() for part in parts] == [
+        [row[place][0] for row in drawn] for place in range(len(spaces))
+    ]
+    assert np.array_equal(record.joined(parts), rows)
+    assert np.array_equal(record.decode(record.encode(rows)).outputs, rows)
+    assert np.array_equal(record.decode(record.texts(rows)).outputs, rows)
+    nested = Records((record, spaces[0]))
+    both = nested.joined([rows, parts[0]])
+    assert np.array_equal(nested.split(both)[0], rows)
+
+
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=4),
+    st.lists(st.integers(0, 1 << 20), min_size=1, max_size=30),
+)
+def test_records_are_counted_as_tuples_are(sizes, chosen):
+    record = Records((Bits(3), *(Symbols(fw.Linear(0, size - 1)) for size in sizes)))
+    every = record.all()
+    assert len(every) == record.places == len({row.tobytes() for row in every})
+    assert np.array_equal(record.numbers(every), np.arange(record.places))
+    assert np.array_equal(record.numbered(np.arange(record.places)), every)
+    rows = every[np.array(chosen) % record.places]
+    counter = record.counter()
+    counter.add(rows, None)
+    outputs, counts = counter.result()
+    naive = Counter(map(bytes, rows))
+    assert dict(zip(map(bytes, outputs), counts.tolist(), strict=True)) == naive
+
+
+def test_records_say_which_part_is_wrong():
+    record = Records((Symbols(fw.Linear(0, 99)), Bits(4)))
+    good, high, stray = [5, 15], [100, 0], [0, 16]
+    decoded = record.decode(pa.array([bytes(good).hex(), bytes(high).hex(), bytes(stray).hex()]))
+    assert decoded.good.tolist() == [True, False, False]
+    assert decoded.bad == {Reason.WRONG_PART: pytest.approx([False, True, True])}
+    with pytest.raises(fw.FreewillError, match=r"report 1 of pair has a part 1 out of range: .*99"):
+        record.checked(np.array([good, high], dtype=np.uint8), "pair")
+    with pytest.raises(fw.FreewillError, match=r"part 2 out of range: expected 4 bits"):
+        record.checked(np.array([stray], dtype=np.uint8), "pair")
+    with pytest.raises(fw.FreewillError, match=r"shape \(1, 3\); expected uint8, \(n, 2\)"):
+        record.checked(np.zeros((1, 3), dtype=np.uint8), "pair")
+
+
+def test_records_repeat_where_few_outputs_do():
+    narrow, wide = Symbols(fw.Linear(0, 4095)), Bits(21)
+    assert Records((narrow, narrow)).repeats
+    assert not Records((narrow, narrow, Bits(1))).repeats
+    assert not Records((Bits(1), wide)).repeats
+    assert not Records((narrow, Bits(5))).listable
+    assert Records((narrow, Bits(4))).listable
+    with pytest.raises(fw.LawError, match="cannot be listed"):
+        Records((narrow, Bits(5))).all()
+    with pytest.raises(fw.ParameterError, match="cannot be a part of a report"):
+        Records((object(),))

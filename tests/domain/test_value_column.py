@@ -11,7 +11,8 @@ from pyarrow import parquet
 
 import freewill as fw
 from freewill.domain.alphabets.base import encode_texts
-from freewill.domain.outputs import Bits, Reason, Symbols
+from freewill.domain.outputs import Reason, Symbols
+from freewill.domain.packed_outputs import Bits
 from freewill.errors import ReportError
 from freewill.io.decoding import unmarked
 from freewill.io.reading import read, read_reports

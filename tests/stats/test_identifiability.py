@@ -12,7 +12,7 @@ import freewill as fw
 from freewill.domain.mechanisms import registry as mechanisms
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.shokri import Selection
-from freewill.domain.outputs import Bits
+from freewill.domain.packed_outputs import Bits
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.support import BitOperator
 from freewill.stats.estimators.estimate import in_words

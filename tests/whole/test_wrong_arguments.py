@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 import freewill as fw
 from freewill.cli.values import encode, read_columns
-from freewill.domain.outputs import Bits
+from freewill.domain.packed_outputs import Bits
 from freewill.errors import FreewillError
 from freewill.io.decoding import Invalid
 from freewill.io.reading import Reading, read

@@ -1,10 +1,9 @@
 """Output spaces: what a mechanism may report, and how that is checked, counted and stored.
 
-`Symbols` are indices of an output alphabet, `Bits` a bit for every value. Arrow is imported when
-a column is first read or written, so that a device gets by with NumPy.
+`Symbols` are indices of an output alphabet; `packed_outputs` has reports that are bytes. Arrow is
+imported when a column is first read or written, so that a device gets by with NumPy.
 """
 
-from binascii import hexlify, unhexlify
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -14,7 +13,7 @@ import numpy as np
 
 from freewill.core.types import BoolArray, Counter, IntArray, PackedBits, Reports
 from freewill.domain.alphabets.base import Alphabet, checked_indices, encode_texts
-from freewill.errors import AlphabetError, LawError, several
+from freewill.errors import AlphabetError
 
 VALUE = "value:"
 """What a text begins with that is a value, as people write it, and neither an index nor a label."""
@@ -39,6 +38,7 @@ class Reason(StrEnum):
     STRAY_BITS = "bits beyond the alphabet"
     NO_HASHED = "no seed and bucket"
     WRONG_SUBSET = "wrong number of values in a set"
+    WRONG_PART = "a part of the report out of range"
 
 
 class Decoded(NamedTuple):
@@ -86,6 +86,10 @@ class OutputSpace(Protocol):
     @property
     def listable(self) -> bool:
         """Whether all outputs can be listed."""
+
+    @property
+    def places(self) -> int:
+        """How many outputs there are."""
 
     def all(self) -> Reports:
         """Return all outputs, where they can be listed."""
@@ -146,6 +150,13 @@ class Symbols:
         """How many symbols there are."""
         return self.alphabet.size
 
+    places = size
+
+    @property
+    def width(self) -> int:
+        """As few bytes as hold the last index."""
+        return max(1, -(-(self.size - 1).bit_length() // 8))
+
     def all(self) -> IntArray:
         """Return every index."""
         return np.arange(self.size)
@@ -164,6 +175,24 @@ class Symbols:
     def counter(self) -> Counter:
         """Return an empty table of counts."""
         return Counter(self.size)
+
+    def numbers(self, reports: Reports) -> IntArray:
+        """Return the indices, which are numbers."""
+        return np.asarray(reports, np.int64)
+
+    numbered = numbers
+
+    def to_bytes(self, reports: Reports) -> PackedBits:
+        """Return the indices, the least byte first."""
+        whole = np.ascontiguousarray(reports, "<i8").view(np.uint8).reshape(-1, 8)
+        return np.ascontiguousarray(whole[:, : self.width])
+
+    def from_bytes(self, rows: PackedBits) -> tuple[IntArray, BoolArray]:
+        """Return the indices, and which of them are too large."""
+        whole = np.zeros((len(rows), 8), dtype=np.uint8)
+        whole[:, : self.width] = rows
+        indices = whole.view("<i8")[:, 0].astype(np.int64)
+        return indices, indices >= self.size
 
     def decode(self, column: Any) -> Decoded:
         """Read integers, or texts (also as bytes) that are indices, labels or values."""
@@ -231,150 +260,3 @@ class Symbols:
 
     def __str__(self) -> str:
         return f"values of {self.alphabet}"
-
-
-_LISTED_BITS = 16
-"""Bits up to which all patterns are listed: 65,536 rows."""
-_NARROW_BITS = 20
-"""Bits up to which a table with a place for every pattern is small, 8 MB."""
-_DIGITS = r"^[0-9a-fA-F]*$"
-
-
-@dataclass(frozen=True)
-class Bits:
-    """`size` bits a report, packed: bit x is bit x % 8 of byte x // 8.
-
-    They travel as bytes, or as hexadecimal digits in a text. Patterns of at most 20 bits repeat
-    and are counted; wider ones hardly do, and are neither counted nor sorted.
-
-    >>> import pyarrow as pa
-    >>> Bits(12).decode(pa.array(["ff0f", "0100"])).outputs
-    array([[255,  15],
-           [  1,   0]], dtype=uint8)
-    """
-
-    size: int
-    column: ClassVar[str] = "bits"
-    packed: ClassVar[bool] = True
-    alphabet: ClassVar[None] = None
-
-    @property
-    def width(self) -> int:
-        """Bytes a report."""
-        return -(-self.size // 8)
-
-    @property
-    def last_byte(self) -> np.uint8:
-        """The bits of the last byte that belong to the alphabet."""
-        return np.uint8(0xFF >> (8 * self.width - self.size))
-
-    @property
-    def repeats(self) -> bool:
-        """Whether there are few patterns."""
-        return self.size <= _NARROW_BITS
-
-    @property
-    def listable(self) -> bool:
-        """Whether there are at most 65,536 patterns."""
-        return self.size <= _LISTED_BITS
-
-    def all(self) -> PackedBits:
-        """Return all 2^size patterns, for at most 16 bits."""
-        if not self.listable:
-            raise LawError(
-                f"{several(self.size, 'bit')} have 2^{self.size} patterns, which cannot be listed. "
-                f"Use operator(reports) with the reports that were observed."
-            )
-        return self._from_numbers(np.arange(1 << self.size))
-
-    def _from_numbers(self, numbers: IntArray) -> PackedBits:
-        packed = numbers.astype("<u4").view(np.uint8).reshape(-1, 4)[:, : self.width]
-        return np.ascontiguousarray(packed)
-
-    def numbers(self, packed: Reports) -> IntArray:
-        """Return narrow patterns as numbers, bit x worth 2^x."""
-        numbers = np.zeros(len(packed), dtype=np.int64)
-        for byte in range(self.width):
-            numbers |= packed[:, byte].astype(np.int64) << (8 * byte)
-        return numbers
-
-    def empty(self) -> PackedBits:
-        """Return no reports."""
-        return np.empty((0, self.width), dtype=np.uint8)
-
-    def checked(self, reports: Any, name: str) -> PackedBits:
-        """Check that reports are packed bits of this size."""
-        try:
-            packed = np.asarray(reports)
-        except (ValueError, OverflowError):
-            raise AlphabetError(
-                f"reports of {name} are rows of several lengths: expected uint8, (n, {self.width})."
-            ) from None
-        if packed.dtype != np.uint8 or packed.ndim != 2 or packed.shape[1] != self.width:
-            raise AlphabetError(
-                f"reports of {name} have type {packed.dtype} and shape {packed.shape}; "
-                f"expected uint8, (n, {self.width}): {several(self.size, 'bit')}, eight a byte."
-            )
-        stray = packed[:, -1] > self.last_byte
-        if stray.any():
-            raise AlphabetError(
-                f"report {int(np.argmax(stray))} of {name} has bits beyond the {self.size} of the "
-                f"alphabet. Does it belong to another alphabet?"
-            )
-        return packed
-
-    def counter(self) -> Counter:
-        """Return an empty table of counts, for narrow patterns."""
-        return Counter(1 << self.size, self.numbers, self._from_numbers)
-
-    def decode(self, column: Any) -> Decoded:
-        """Read bytes, or texts of hexadecimal digits."""
-        pa, pc = arrow()
-        if pa.types.is_integer(column.type):
-            every = np.ones(len(column), np.bool_)
-            return Decoded.of(self.empty(), {Reason.NO_BITS: every}, slice(0))
-        text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-        width = 2 * self.width if text else self.width
-        column = column.cast(pa.large_binary())
-        fits: BoolArray = np.asarray(pc.binary_length(column)) == width
-        read = fits & np.asarray(pc.match_substring_regex(column, _DIGITS)) if text else fits
-        packed = _byte_rows(column if read.all() else column.filter(pa.array(read)), width)
-        if text:
-            packed = np.frombuffer(unhexlify(packed.tobytes()), dtype=np.uint8).reshape(
-                -1, self.width
-            )
-        stray = np.zeros_like(read)
-        stray[np.flatnonzero(read)[packed[:, -1] > self.last_byte]] = True
-        bad = {Reason.WRONG_LENGTH: ~fits, Reason.NO_BITS: fits & ~read, Reason.STRAY_BITS: stray}
-        return Decoded.of(packed, bad, read)
-
-    def encode(self, reports: Reports) -> Any:
-        """Return the bytes, which share the rows' memory."""
-        pa, _ = arrow()
-        rows, width = reports.shape
-        offsets = np.arange(rows + 1, dtype=np.int64) * width
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(reports))]
-        return pa.Array.from_buffers(pa.large_binary(), rows, buffers).cast(pa.binary())
-
-    def texts(self, reports: Reports) -> Any:
-        """Return hexadecimal digits, two a byte.
-
-        >>> Bits(16).texts(np.array([[10, 255]], dtype=np.uint8)).to_pylist()
-        ['0aff']
-        """
-        digits = np.frombuffer(hexlify(reports.tobytes()), dtype=np.uint8)
-        return self.encode(digits.reshape(-1, 2 * self.width)).cast("string")
-
-    def __str__(self) -> str:
-        return several(self.size, "bit")
-
-
-def _byte_rows(column: Any, width: int) -> PackedBits:
-    """Return a large_binary column of equal lengths as an array that shares its memory."""
-    rows = len(column)
-    if not rows:
-        return np.empty((0, width), dtype=np.uint8)
-    _, offsets, content = column.buffers()
-    first = np.frombuffer(offsets, dtype=np.int64)[column.offset]
-    flat = np.frombuffer(content, dtype=np.uint8, count=rows * width, offset=int(first))
-    return flat.reshape(rows, width)

@@ -7,7 +7,8 @@ import numpy as np
 
 from freewill.core.types import BoolArray, Counter, PackedBits, Reports
 from freewill.domain.draws.hashing import SEEDS
-from freewill.domain.outputs import Bits, Decoded, Reason, arrow
+from freewill.domain.outputs import Decoded, Reason, arrow
+from freewill.domain.packed_outputs import Bits
 from freewill.errors import AlphabetError, LawError, several
 
 _TEXT = r"^(?P<seed>0|[1-9][0-9]{0,9}):(?P<bucket>0|[1-9][0-9]{0,9})$"
@@ -40,6 +41,10 @@ class Subsets(Bits):
             )
         return packed
 
+    def from_bytes(self, rows: PackedBits) -> tuple[PackedBits, BoolArray]:
+        """Return the rows, and which of them are no sets of this length."""
+        return rows, self.strays(rows) | ~self._fit(rows)
+
     def decode(self, column: Any) -> Decoded:
         """Read bytes or hexadecimal digits, and refuse sets of another length."""
         outputs, good, bad = super().decode(column)
@@ -64,11 +69,17 @@ class Hashed:
     """
 
     size: int
+    width: ClassVar[int] = 8
     column: ClassVar[str] = "hashed"
     packed: ClassVar[bool] = False
     alphabet: ClassVar[None] = None
     repeats: ClassVar[bool] = False
     listable: ClassVar[bool] = False
+
+    @property
+    def places(self) -> int:
+        """How many pairs there are."""
+        return SEEDS * self.size
 
     def all(self) -> Reports:
         """Refuse: there are 2^32 seeds."""
@@ -105,6 +116,15 @@ class Hashed:
     def counter(self) -> Counter:
         """Refuse: seeds do not repeat."""
         raise LawError(f"{self} are not counted: hardly two have the same seed.")
+
+    def to_bytes(self, reports: Reports) -> PackedBits:
+        """Return seed and bucket, four bytes each, the least byte first."""
+        return np.ascontiguousarray(reports, "<u4").view(np.uint8).reshape(-1, self.width)
+
+    def from_bytes(self, rows: PackedBits) -> tuple[Reports, BoolArray]:
+        """Return seeds and buckets, and which buckets are too large."""
+        pairs = np.ascontiguousarray(rows).view("<u4").astype(np.uint32)
+        return pairs, pairs[:, 1] >= self.size
 
     def encode(self, reports: Reports) -> Any:
         """Return a column with the fields `seed` and `bucket`."""

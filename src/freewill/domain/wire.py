@@ -14,7 +14,7 @@ from freewill.errors import AlphabetError, several, shown
 def as_texts(space: OutputSpace, reports: Reports) -> list[str]:
     """Return reports that are no values of an alphabet as texts, as a column of reports has them.
 
-    >>> from freewill.domain.outputs import Bits
+    >>> from freewill.domain.packed_outputs import Bits
     >>> as_texts(Bits(12), np.array([[255, 15]], dtype=np.uint8))
     ['ff0f']
     """
@@ -26,7 +26,7 @@ def as_texts(space: OutputSpace, reports: Reports) -> list[str]:
 def from_texts(space: OutputSpace, texts: Sequence[str], name: str) -> Any:
     """Return the reports of a mechanism of this name from their texts.
 
-    >>> from freewill.domain.outputs import Bits
+    >>> from freewill.domain.packed_outputs import Bits
     >>> from_texts(Bits(12), ["ff0f"], "rappor")
     array([[255,  15]], dtype=uint8)
     """
@@ -46,7 +46,7 @@ def from_rows(space: OutputSpace, rows: NDArray[Any], name: str) -> Any:
 
     As other packages have them: a column a value, or a column for each value of a subset.
 
-    >>> from freewill.domain.outputs import Bits
+    >>> from freewill.domain.packed_outputs import Bits
     >>> from_rows(Bits(4), np.array([[1.0, 0, 0, 1]]), "oue")
     array([[9]], dtype=uint8)
     >>> from_rows(Bits(4), np.array([[0, 3]]), "subset-selection")

@@ -188,7 +188,7 @@ def longest_report(survey: Survey) -> int:
     256
     """
     spaces = [mechanism.output_space for mechanism in survey.mechanisms.values()]
-    digits = [-(-space.size // 8) * 2 for space in spaces if space.packed]
+    digits = [2 * int(space.empty().shape[1]) for space in spaces if space.packed]
     alphabets = {space.alphabet for space in spaces if space.alphabet is not None}
     labels = [len(label.encode()) for alphabet in alphabets for label in alphabet.labels]
     return len(VALUE) + max([LONGEST_NUMBER, *digits, *labels])

@@ -221,7 +221,7 @@ def _check_rows(rows: int, entries: list[_Entry]) -> None:
             raise ValueError(f"{shown(entry.name)}, which is no name, of {entry.mechanism}")
         space = entry.mechanism.output_space
         # Only where outputs repeat: of all other bits there are more patterns than a number holds.
-        if space.repeats and entry.outputs > (1 << space.size if space.packed else space.size):
+        if space.repeats and entry.outputs > space.places:
             raise ValueError(f"{several(entry.outputs, 'distinct output')} of {entry.mechanism}")
     if rows != sum(entry.outputs for entry in entries):
         raise ValueError(f"{several(rows, 'row')}, not as many as it says")

@@ -15,7 +15,8 @@ from freewill.core.texts import is_whole_text
 from freewill.core.types import Reports, slices
 from freewill.domain.alphabets.base import texts
 from freewill.domain.alphabets.linear import Linear
-from freewill.domain.outputs import Bits, OutputSpace, Symbols
+from freewill.domain.outputs import OutputSpace, Symbols
+from freewill.domain.packed_outputs import Bits
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ReportError, shown, why
 from freewill.io.files import format_of

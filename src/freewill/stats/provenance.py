@@ -167,8 +167,7 @@ def log_chance(small: Body, large: Body) -> float:
     """
     bound, counted = 0.0, [group for group in large.evidence.groups if group.table is not None]
     if counted:
-        spaces = [group.mechanism.output_space for group in counted]
-        outputs = sum(1 << space.size if space.packed else space.size for space in spaces)
+        outputs = sum(group.mechanism.output_space.places for group in counted)
         people = sum(group.people for group in counted)
         fewer = sum(group.people for group in small.evidence.groups if group.table is not None)
         more = max(people - fewer, 0)

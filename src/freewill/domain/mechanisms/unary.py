@@ -19,7 +19,7 @@ from freewill.domain.mechanisms.parameters import (
     checked_chance,
     checked_threshold,
 )
-from freewill.domain.outputs import Bits
+from freewill.domain.packed_outputs import Bits
 from freewill.errors import IdentifiabilityError, ParameterError
 from freewill.numeric.operators.moments import BitMoments, SetChances
 from freewill.numeric.operators.support import BitOperator, bit_counts

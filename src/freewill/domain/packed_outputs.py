@@ -1,0 +1,313 @@
+"""Output spaces of reports that are bytes: a bit for every value, or several parts one by one."""
+
+import math
+from binascii import hexlify, unhexlify
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from freewill.core.types import BoolArray, Counter, IntArray, PackedBits, Reports
+from freewill.domain.outputs import Decoded, Reason, arrow
+from freewill.errors import AlphabetError, LawError, ParameterError, several, shown
+
+_LISTED_BITS = 16
+"""Bits up to which all patterns are listed: 65,536 rows."""
+_NARROW_BITS = 20
+"""Bits up to which a table with a place for every pattern is small, 8 MB."""
+_COUNTED = 1 << 24
+"""Places of records up to which they are counted."""
+_DIGITS = r"^[0-9a-fA-F]*$"
+
+
+class Packed(Protocol):
+    """Rows of `width` bytes. They travel as bytes, or as hexadecimal digits in a text."""
+
+    column: ClassVar[str] = "bits"
+    packed: ClassVar[bool] = True
+    alphabet: ClassVar[None] = None
+    stray: ClassVar[Reason]
+    """Why rows of the right length may be no reports."""
+    width: Any
+
+    def strays(self, packed: PackedBits) -> BoolArray:
+        """Say which rows are no reports."""
+
+    def complaint(self, row: PackedBits) -> str:
+        """Say what is wrong with a row."""
+
+    def empty(self) -> PackedBits:
+        """Return no reports."""
+        return np.empty((0, self.width), dtype=np.uint8)
+
+    def checked(self, reports: Any, name: str) -> PackedBits:
+        """Check that reports are rows of bytes that can be."""
+        try:
+            packed = np.asarray(reports)
+        except (ValueError, OverflowError):
+            raise AlphabetError(
+                f"reports of {name} are rows of several lengths: expected uint8, (n, {self.width})."
+            ) from None
+        if packed.dtype != np.uint8 or packed.ndim != 2 or packed.shape[1] != self.width:
+            raise AlphabetError(
+                f"reports of {name} have type {packed.dtype} and shape {packed.shape}; "
+                f"expected uint8, (n, {self.width}): {self}."
+            )
+        stray = self.strays(packed)
+        if stray.any():
+            row = int(np.argmax(stray))
+            raise AlphabetError(f"report {row} of {name} {self.complaint(packed[row])}")
+        return packed
+
+    def to_bytes(self, reports: Reports) -> PackedBits:
+        """Return the rows, which are bytes."""
+        return np.asarray(reports, np.uint8)
+
+    def from_bytes(self, rows: PackedBits) -> tuple[PackedBits, BoolArray]:
+        """Return the rows, and which of them are no reports."""
+        return rows, self.strays(rows)
+
+    def decode(self, column: Any) -> Decoded:
+        """Read bytes, or texts of hexadecimal digits."""
+        pa, pc = arrow()
+        if pa.types.is_integer(column.type):
+            every = np.ones(len(column), np.bool_)
+            return Decoded.of(self.empty(), {Reason.NO_BITS: every}, slice(0))
+        text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        width = 2 * self.width if text else self.width
+        column = column.cast(pa.large_binary())
+        fits: BoolArray = np.asarray(pc.binary_length(column)) == width
+        read = fits & np.asarray(pc.match_substring_regex(column, _DIGITS)) if text else fits
+        packed = _byte_rows(column if read.all() else column.filter(pa.array(read)), width)
+        if text:
+            packed = np.frombuffer(unhexlify(packed.tobytes()), dtype=np.uint8).reshape(
+                -1, self.width
+            )
+        stray = np.zeros_like(read)
+        stray[np.flatnonzero(read)[self.strays(packed)]] = True
+        bad = {Reason.WRONG_LENGTH: ~fits, Reason.NO_BITS: fits & ~read, self.stray: stray}
+        return Decoded.of(packed, bad, read)
+
+    def encode(self, reports: Reports) -> Any:
+        """Return the bytes, which share the rows' memory."""
+        pa, _ = arrow()
+        rows, width = reports.shape
+        offsets = np.arange(rows + 1, dtype=np.int64) * width
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(reports))]
+        return pa.Array.from_buffers(pa.large_binary(), rows, buffers).cast(pa.binary())
+
+    def texts(self, reports: Reports) -> Any:
+        """Return hexadecimal digits, two a byte.
+
+        >>> Bits(16).texts(np.array([[10, 255]], dtype=np.uint8)).to_pylist()
+        ['0aff']
+        """
+        digits = np.frombuffer(hexlify(reports.tobytes()), dtype=np.uint8)
+        return self.encode(digits.reshape(-1, 2 * self.width)).cast("string")
+
+
+@dataclass(frozen=True)
+class Bits(Packed):
+    """`size` bits a report, packed: bit x is bit x % 8 of byte x // 8.
+
+    They travel as bytes, or as hexadecimal digits in a text. Patterns of at most 20 bits repeat
+    and are counted; wider ones hardly do, and are neither counted nor sorted.
+
+    >>> import pyarrow as pa
+    >>> Bits(12).decode(pa.array(["ff0f", "0100"])).outputs
+    array([[255,  15],
+           [  1,   0]], dtype=uint8)
+    """
+
+    size: int
+    stray: ClassVar[Reason] = Reason.STRAY_BITS
+
+    @property
+    def width(self) -> int:
+        """Bytes a report."""
+        return -(-self.size // 8)
+
+    @property
+    def last_byte(self) -> np.uint8:
+        """The bits of the last byte that belong to the alphabet."""
+        return np.uint8(0xFF >> (8 * self.width - self.size))
+
+    @property
+    def repeats(self) -> bool:
+        """Whether there are few patterns."""
+        return self.size <= _NARROW_BITS
+
+    @property
+    def listable(self) -> bool:
+        """Whether there are at most 65,536 patterns."""
+        return self.size <= _LISTED_BITS
+
+    @property
+    def places(self) -> int:
+        """How many patterns there are."""
+        return 1 << self.size
+
+    def all(self) -> PackedBits:
+        """Return all 2^size patterns, for at most 16 bits."""
+        if not self.listable:
+            raise LawError(
+                f"{several(self.size, 'bit')} have 2^{self.size} patterns, which cannot be listed. "
+                f"Use operator(reports) with the reports that were observed."
+            )
+        return self.numbered(np.arange(1 << self.size))
+
+    def numbered(self, numbers: IntArray) -> PackedBits:
+        """Return the patterns of these numbers."""
+        packed = numbers.astype("<u4").view(np.uint8).reshape(-1, 4)[:, : self.width]
+        return np.ascontiguousarray(packed)
+
+    def numbers(self, packed: Reports) -> IntArray:
+        """Return narrow patterns as numbers, bit x worth 2^x."""
+        numbers = np.zeros(len(packed), dtype=np.int64)
+        for byte in range(self.width):
+            numbers |= packed[:, byte].astype(np.int64) << (8 * byte)
+        return numbers
+
+    def strays(self, packed: PackedBits) -> BoolArray:
+        """Say which rows have bits that belong to no value."""
+        return np.asarray(packed[:, -1] > self.last_byte)
+
+    def complaint(self, row: PackedBits) -> str:
+        """Say so."""
+        return (
+            f"has bits beyond the {self.size} of the alphabet. Does it belong to another alphabet?"
+        )
+
+    def counter(self) -> Counter:
+        """Return an empty table of counts, for narrow patterns."""
+        return Counter(self.places, self.numbers, self.numbered)
+
+    def __str__(self) -> str:
+        return several(self.size, "bit")
+
+
+@dataclass(frozen=True)
+class Records(Packed):
+    """Reports of several parts: an output of each of these spaces, one after the other.
+
+    Each part takes whole bytes (`width`, `to_bytes`, `from_bytes` of its space): an index as few as
+    hold the last one, the least byte first; bits as they are packed. What has few outputs in all,
+    up to 16 million, is counted, by the numbers of its parts (`numbers`, `numbered`); the rest
+    stays in the order it came in.
+
+    >>> import freewill as fw
+    >>> from freewill.domain.outputs import Symbols
+    >>> pair = Records((Symbols(fw.Linear(0, 299)), Bits(4)))
+    >>> pair.joined([np.array([258]), np.array([[9]], dtype=np.uint8)])
+    array([[2, 1, 9]], dtype=uint8)
+    >>> [part.tolist() for part in pair.split(np.array([[2, 1, 9]], dtype=np.uint8))]
+    [[258], [[9]]]
+    """
+
+    parts: tuple[Any, ...]
+    stray: ClassVar[Reason] = Reason.WRONG_PART
+
+    def __post_init__(self) -> None:
+        for part in self.parts:
+            if not hasattr(part, "to_bytes"):
+                raise ParameterError(
+                    f"{shown(str(part))} cannot be a part of a report: its space needs width, "
+                    f"places, to_bytes and from_bytes, and where it repeats numbers and numbered."
+                )
+
+    @cached_property
+    def width(self) -> int:
+        """Bytes a report."""
+        return sum(part.width for part in self.parts)
+
+    @property
+    def size(self) -> int:
+        """How many bits a report has."""
+        return 8 * self.width
+
+    @cached_property
+    def places(self) -> int:
+        """How many outputs there are."""
+        return math.prod(part.places for part in self.parts)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether all parts repeat, and there are few outputs in all."""
+        return all(part.repeats for part in self.parts) and self.places <= _COUNTED
+
+    @property
+    def listable(self) -> bool:
+        """Whether all parts can be listed, and there are at most 65,536 outputs."""
+        return all(part.listable for part in self.parts) and self.places <= 1 << _LISTED_BITS
+
+    def all(self) -> PackedBits:
+        """Return all outputs, the last part fastest."""
+        if not self.listable:
+            raise LawError(
+                f"{self} cannot be listed: there are {self.places:.3g}. Use operator(reports) with "
+                f"the reports that were observed."
+            )
+        every = [part.all() for part in self.parts]
+        places = np.indices([len(some) for some in every]).reshape(len(every), -1)
+        return self.joined([some[chosen] for some, chosen in zip(every, places, strict=True)])
+
+    def joined(self, parts: Sequence[Reports]) -> PackedBits:
+        """Return reports from their parts."""
+        rows = [space.to_bytes(part) for space, part in zip(self.parts, parts, strict=True)]
+        return np.concatenate(rows, axis=1)
+
+    @cached_property
+    def _ends(self) -> IntArray:
+        return np.cumsum([part.width for part in self.parts])[:-1]
+
+    def _read(self, packed: PackedBits) -> list[tuple[Reports, BoolArray]]:
+        pieces = np.split(packed, self._ends, axis=1)
+        return [space.from_bytes(piece) for space, piece in zip(self.parts, pieces, strict=True)]
+
+    def split(self, packed: Reports) -> list[Reports]:
+        """Return the parts of checked reports."""
+        return [part for part, _ in self._read(np.asarray(packed, np.uint8))]
+
+    def strays(self, packed: PackedBits) -> BoolArray:
+        """Say which rows have a part that is no output of its space."""
+        return np.asarray(np.any([stray for _, stray in self._read(packed)], axis=0))
+
+    def complaint(self, row: PackedBits) -> str:
+        """Say which part it is."""
+        wrong = [bool(stray[0]) for _, stray in self._read(row[None])].index(True)
+        return f"has a part {wrong + 1} out of range: expected {self.parts[wrong]}."
+
+    def counter(self) -> Counter:
+        """Return an empty table of counts."""
+        return Counter(self.places, self.numbers, self.numbered)
+
+    def numbers(self, reports: Reports) -> IntArray:
+        """Return reports as numbers, the last part fastest."""
+        total = np.zeros(len(reports), dtype=np.int64)
+        for space, part in zip(self.parts, self.split(reports), strict=True):
+            total = total * space.places + space.numbers(part)
+        return total
+
+    def numbered(self, numbers: IntArray) -> PackedBits:
+        """Return the reports of these numbers."""
+        parts: list[Reports] = []
+        for space in reversed(self.parts):
+            numbers, place = np.divmod(numbers, space.places)
+            parts.append(space.numbered(place))
+        return self.joined(parts[::-1])
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.parts))
+
+
+def _byte_rows(column: Any, width: int) -> PackedBits:
+    """Return a large_binary column of equal lengths as an array that shares its memory."""
+    rows = len(column)
+    if not rows:
+        return np.empty((0, width), dtype=np.uint8)
+    _, offsets, content = column.buffers()
+    first = np.frombuffer(offsets, dtype=np.int64)[column.offset]
+    flat = np.frombuffer(content, dtype=np.uint8, count=rows * width, offset=int(first))
+    return flat.reshape(rows, width)
