@@ -8,10 +8,10 @@ import freewill as fw
 from service_cases import SURVEY, needs_serve, people, served
 
 pytestmark = needs_serve
-MOST_FILES = 41
+MOST_FILES = 42
 """Files that a refresh may run through, over three kinds of mechanism, the store among them: of
 them `stats/reach.py`, for few people, `choice/sensitivity.py`, for what could go unnoticed, and
-those by which RAPPOR is one of many unary encodings."""
+those by which RAPPOR is one of many unary encodings, and its reports are bytes among others."""
 
 
 def test_a_refresh_runs_through_few_files(tmp_path):
@@ -35,4 +35,4 @@ def test_a_refresh_runs_through_few_files(tmp_path):
 
     served(work, tmp_path / "store.db")
     assert {"collector/estimates.py", "stats/fit.py", "numeric/solvers/interior.py"} <= files
-    assert len(files) <= MOST_FILES, sorted(files)
+    assert len(files) <= MOST_FILES, "\n".join(sorted(files))
