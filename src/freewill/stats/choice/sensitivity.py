@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import logsumexp, softmax
 
 from freewill.core.frames import frame
@@ -315,6 +314,8 @@ def _reach(weights: FloatArray, chance: float) -> float:
     >>> round(_reach(np.ones(1), 0.05) ** 0.5, 1)  # a normal number beyond 1.96 every second time
     2.0
     """
+    from scipy.optimize import brentq  # noqa: PLC0415
+
     weights = weights / (largest := float(weights.max()))
     mean, deviation = float(weights.sum()), float(np.sqrt(2 * weights @ weights))
     high = mean + deviation
