@@ -8,7 +8,7 @@ import numpy as np
 from freewill.core.types import IntArray, Reports
 from freewill.domain.alphabets.base import LARGEST, Alphabet, checked_indices, readable
 from freewill.domain.alphabets.categorical import Categorical
-from freewill.domain.alphabets.groups import Groups
+from freewill.domain.alphabets.groups import Groups, Values
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.matrix import checked_law
@@ -44,7 +44,7 @@ def read_map(
                 f"groups of {given.alphabet} for reports that are {space}: expected groups of that "
                 f"alphabet."
             )
-        return _of_indices(given.which, len(listed), outputs or Categorical(given.names))
+        return _of_indices(given.which, len(listed), outputs or _named(given))
     if callable(given):
         return _of_function(mechanism, listed, given, outputs)
     try:
@@ -59,6 +59,16 @@ def read_map(
         f"map={shown(given)}: expected an index for each of {several(len(listed), 'output')}, "
         f"groups of values, a function of them, or a matrix of chances with a row for each."
     )
+
+
+def _named(groups: Groups) -> Alphabet:
+    """Return the names of groups as labels, and values by themselves as they are.
+
+    A bin of one value is named like it, 7: as a label 7..7, which no reader takes for an index.
+    """
+    if isinstance(groups, Values):
+        return groups.alphabet
+    return Categorical([f"{name}..{name}" if name.isdecimal() else name for name in groups.names])
 
 
 def _of_indices(given: Any, many: int, outputs: Alphabet | None) -> tuple[Entries, Alphabet]:
