@@ -16,7 +16,7 @@ from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promised, read_inner
 from freewill.domain.mechanisms.maps import read_map
-from freewill.domain.outputs import Symbols
+from freewill.domain.outputs import Symbols, listed_numbers
 from freewill.errors import several
 from freewill.numeric.operators.mapped import MappedOperator
 
@@ -88,8 +88,7 @@ class Then(Mechanism):
     @cached_property
     def _numbers(self) -> IntArray:
         """The numbers of all inner outputs, which rise."""
-        space: Any = self.inner.output_space
-        return np.asarray(space.numbers(space.all()))
+        return listed_numbers(self.inner.output_space)  # type: ignore[return-value]
 
     def _places(self, reports: Reports) -> IntArray:
         """Return the places of inner reports among all."""
