@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import chi2
 
+import composed_cases as made
 import freewill as fw
+from composed_cases import composed_law
 from freewill.domain.mechanisms.registry import REGISTRY
 from naive_laws import (
     city,
@@ -194,6 +196,16 @@ ENTRIES = (
     ),
     Entry("optimal geo", lambda k, e: fw.OptimalGeo(line(k), e), given_law, tight=None),
     Entry("optimal geo on labels", lambda k, e: fw.OptimalGeo(menu(k), e), given_law, tight=None),
+    Entry("both, of two kinds", made.two_kinds, composed_law, tight=True),
+    Entry("both, of two noises", made.two_noises, composed_law, tight=True),
+    Entry("both, of sets and values", made.sets_and_values, composed_law, tight=True),
+    Entry("perhaps", made.shy, composed_law, tight=True),
+    Entry("perhaps bits", made.shy_bits, composed_law, tight=True),
+    Entry("perhaps both", made.shy_twice, composed_law, tight=True),
+    Entry("then bins", made.bins, composed_law, tight=None),
+    Entry("then by chance", made.by_chance, composed_law, tight=None),
+    Entry("then of bits", made.counted_bits, composed_law, tight=None),
+    Entry("then of perhaps of both", made.silence_kept, composed_law, tight=False),
     Entry("skeleton on a line", lambda k, e: Exponential(line(k), e), exponential_law, tight=False),
     Entry("skeleton on a grid", lambda k, e: Exponential(city(k), e), exponential_law, tight=False),
     Entry(

@@ -60,6 +60,9 @@ def mechanisms() -> dict[str, Any]:
         if name not in rows and kind not in OTHERS:
             build: Any = kind
             rows[name] = build(line, 1.0)
+    wide = fw.Both(fw.OUE(line, 1.0), fw.LocalHashing(line, 1.0))
+    rows["both, of bits and hashing"] = wide
+    rows["perhaps, of bits and hashing"] = fw.Perhaps(wide, 0.5)
     rows["three-quarters (of the how-to)"] = ThreeQuarters(line, 1.0)
     for mechanism in foreign_mechanisms(line):
         rows[f"{mechanism.name} (somebody else's)"] = mechanism

@@ -27,6 +27,7 @@ from freewill.domain.leakage import leakage as leakage
 from freewill.domain.mechanisms.base import Mechanism as Mechanism
 from freewill.domain.mechanisms.base import Noisy as Noisy
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto as BlahutArimoto
+from freewill.domain.mechanisms.both import Both as Both
 from freewill.domain.mechanisms.exponential import Exponential as Exponential
 from freewill.domain.mechanisms.geometric import Geometric as Geometric
 from freewill.domain.mechanisms.hadamard import HadamardResponse as HadamardResponse
@@ -34,6 +35,7 @@ from freewill.domain.mechanisms.hashing import BLH as BLH
 from freewill.domain.mechanisms.hashing import LocalHashing as LocalHashing
 from freewill.domain.mechanisms.matrix import Matrix as Matrix
 from freewill.domain.mechanisms.optimal_geo import OptimalGeo as OptimalGeo
+from freewill.domain.mechanisms.perhaps import Perhaps as Perhaps
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric as PlanarGeometric
 from freewill.domain.mechanisms.planar_laplace import PlanarLaplace as PlanarLaplace
 from freewill.domain.mechanisms.randomised_response import KRR as KRR
@@ -45,6 +47,7 @@ from freewill.domain.mechanisms.shokri import Shokri as Shokri
 from freewill.domain.mechanisms.square_wave import SquareWave as SquareWave
 from freewill.domain.mechanisms.staircase import Staircase as Staircase
 from freewill.domain.mechanisms.subset_selection import SubsetSelection as SubsetSelection
+from freewill.domain.mechanisms.then import Then as Then
 from freewill.domain.mechanisms.unary import OUE as OUE
 from freewill.domain.mechanisms.unary import THE as THE
 from freewill.domain.mechanisms.unary import Unary as Unary

@@ -232,7 +232,10 @@ def test_guarantee_is_no_less_than_epsilon(entry: Entry):
         elif isinstance(mechanism.guarantee(), fw.AdversaryLoss):
             assert mechanism.guarantee().adversary_loss <= fw.audit(mechanism).optimum + 1e-12
         else:
-            assert mechanism.guarantee().epsilon >= fw.audit(mechanism).epsilon
+            found = fw.audit(mechanism)
+            # A sum of rows is known up to its rounding, also where the promise is a parameter.
+            known = found.resolution if isinstance(mechanism, fw.Then) else 0.0
+            assert mechanism.guarantee().epsilon >= found.epsilon - known
 
 
 @every_entry

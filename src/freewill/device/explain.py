@@ -186,6 +186,10 @@ def _warnings(facts: Facts) -> list[str]:
 
 def _sentences(facts: Facts) -> Iterator[str]:
     """Say what reports are like, what they cost who believes them, and what they tell."""
+    if facts.silence:
+        yield say(facts.kind, "truth", "silence", chance=percent(facts.silence))
+    if facts.reports > 1:
+        yield say(facts.kind, "truth", "several", many=in_digits(facts.reports, 10))
     yield from _truth(facts)
     yield from _error(facts)
     yield from _loss(facts)

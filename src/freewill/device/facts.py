@@ -5,7 +5,7 @@ are over the values, taken as equally common.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +17,9 @@ from freewill.domain.guarantees.audit import MOST_EXPONENT, MOST_TRUTH, typical_
 from freewill.domain.guarantees.epsilon import audit_epsilon
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.both import Both
 from freewill.domain.mechanisms.geometric import Geometric
+from freewill.domain.mechanisms.perhaps import Perhaps
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.randomised_response import KRR, Identity
 from freewill.domain.mechanisms.shokri import Shokri
@@ -41,7 +43,8 @@ class Facts:
     those of the nearest two values, of two typical ones and of the furthest. Where a report names
     a set of values, `bits` are the chances that the own value is in it, and another; `support` says
     how it is drawn, if not by a yes or no to each, and of how many values, groups or signs.
-    `chances` is the law of one typical value's reports.
+    `chances` is the law of one typical value's reports. `silence` is the chance that nothing is
+    reported, of which all else is not about; `reports` is how many there are of the same value.
     """
 
     alphabet: Alphabet
@@ -57,6 +60,8 @@ class Facts:
     outputs: Alphabet | None
     value: int
     chances: FloatArray | None
+    silence: float = 0.0
+    reports: int = 1
 
     @property
     def kind(self) -> str:
@@ -110,6 +115,8 @@ def facts(mechanism: Mechanism) -> Facts:
     >>> noise.promise, noise.epsilon, noise.distances
     ('geo', 0.1, (1.0, 33.33, 99.0))
     """
+    if isinstance(mechanism, Perhaps):
+        return replace(facts(mechanism.inner), silence=1 - mechanism.chance)
     alphabet, promise = mechanism.alphabet, mechanism.guarantee()
     refuse_vast(alphabet)
     plane, value = alphabet.plane, typical_value(alphabet)
@@ -132,6 +139,7 @@ def facts(mechanism: Mechanism) -> Facts:
         outputs=mechanism.output_space.alphabet if bits is None else None,
         value=value,
         chances=chances_from(mechanism, value),
+        reports=len(mechanism.parts) if isinstance(mechanism, Both) else 1,
     )
 
 

@@ -113,6 +113,13 @@ class OutputSpace(Protocol):
         """Return an Arrow column of texts that `decode` reads."""
 
 
+def listed_numbers(space: Any) -> IntArray | None:
+    """Return the numbers of all outputs, which rise, where they are listed and have numbers."""
+    if not (space.listable and hasattr(space, "numbers")):
+        return None
+    return np.asarray(space.numbers(space.all()))
+
+
 def arrow() -> tuple[Any, Any]:
     """Import Arrow and its functions, when a column is read or written."""
     import pyarrow as pa  # noqa: PLC0415

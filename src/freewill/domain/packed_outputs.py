@@ -17,7 +17,7 @@ _LISTED_BITS = 16
 """Bits up to which all patterns are listed: 65,536 rows."""
 _NARROW_BITS = 20
 """Bits up to which a table with a place for every pattern is small, 8 MB."""
-_COUNTED = 1 << 24
+COUNTED = 1 << 24
 """Places of records up to which they are counted."""
 _DIGITS = r"^[0-9a-fA-F]*$"
 
@@ -30,6 +30,8 @@ class Packed(Protocol):
     alphabet: ClassVar[None] = None
     stray: ClassVar[Reason]
     """Why rows of the right length may be no reports."""
+    by_value: ClassVar[bool] = False
+    """Whether a report is a bit for every value of the alphabet."""
     width: Any
 
     def strays(self, packed: PackedBits) -> BoolArray:
@@ -123,6 +125,7 @@ class Bits(Packed):
 
     size: int
     stray: ClassVar[Reason] = Reason.STRAY_BITS
+    by_value: ClassVar[bool] = True
 
     @property
     def width(self) -> int:
@@ -211,11 +214,7 @@ class Records(Packed):
 
     def __post_init__(self) -> None:
         for part in self.parts:
-            if not hasattr(part, "to_bytes"):
-                raise ParameterError(
-                    f"{shown(str(part))} cannot be a part of a report: its space needs width, "
-                    f"places, to_bytes and from_bytes, and where it repeats numbers and numbered."
-                )
+            check_part(part)
 
     @cached_property
     def width(self) -> int:
@@ -235,7 +234,7 @@ class Records(Packed):
     @property
     def repeats(self) -> bool:
         """Whether all parts repeat, and there are few outputs in all."""
-        return all(part.repeats for part in self.parts) and self.places <= _COUNTED
+        return all(part.repeats for part in self.parts) and self.places <= COUNTED
 
     @property
     def listable(self) -> bool:
@@ -300,6 +299,15 @@ class Records(Packed):
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.parts))
+
+
+def check_part(space: Any) -> None:
+    """Refuse a space whose reports cannot be told among others by their bytes."""
+    if not hasattr(space, "to_bytes"):
+        raise ParameterError(
+            f"{shown(str(space))} cannot be a part of a report: its space needs width, "
+            f"places, to_bytes and from_bytes, and where it repeats numbers and numbered."
+        )
 
 
 def _byte_rows(column: Any, width: int) -> PackedBits:

@@ -6,7 +6,6 @@ from scipy.special import ndtr, ndtri, stdtrit
 from freewill.core.types import BoolArray, FloatArray
 from freewill.errors import several
 from freewill.numeric.operators.moments import effective_share
-from freewill.numeric.operators.sampled import SampledMoments
 from freewill.stats.evidence import Evidence, Group
 from freewill.stats.functionals import Weights
 from freewill.stats.information import PULL, SHARE, Information, Shape, advice_on_few
@@ -172,16 +171,15 @@ def advice_on_drawn(information: Information, influences: FloatArray) -> str:
     The variance of h'theta is a sum over groups, of which each that was drawn has an error of its
     own; what N drawn reports add to it beside, k/N of it, is to the safe side.
     """
-    drawn = [isinstance(moments, SampledMoments) for moments in information.moments]
+    known = [getattr(moments, "error", None) for moments in information.moments]
+    drawn = [error is not None for error in known]
     finite = influences[np.isfinite(influences).all(axis=1)]
     rows = finite[np.linspace(0, len(finite) - 1, min(_ASKED, len(finite))).astype(int)]
     if not any(drawn) or not np.any(rows):
         return ""
     own = information.shares[:, None] * information.powers(rows)[0]
     errors = [
-        part * moments.error(rows)
-        for part, moments in zip(own, information.moments, strict=True)
-        if isinstance(moments, SampledMoments)
+        part * error(rows) for part, error in zip(own, known, strict=True) if error is not None
     ]
     total = np.maximum(own.sum(axis=0), 1e-300)
     # Half of a variance's error is that of its root.

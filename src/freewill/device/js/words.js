@@ -30,6 +30,8 @@ export default {
     "hash": "A random number sorts all {values} into {many} groups. Your report is that number and one group: the group of your own {value} with a chance of {own}.",
     "hadamard": "Your report is one of {many} signs, half of which stand for your own {value}. It is one of that half with a chance of {own}. Every other {value} shares half of those signs.",
     "other": "Your report is one of {outputs} signs, which need not be {values} themselves.",
+    "silence": "With a chance of {chance}, whatever your {value} is, you report nothing. All else here is about the reports that are sent.",
+    "several": "Your report has {many} parts, each drawn for itself from the same {value}. Together they tell more than any of them.",
     "cell": "Your report never tells more than a cell of the map, {width} x {height} km."
   },
   "error": {

@@ -158,10 +158,21 @@ class Mechanism(Protocol):
         reported, space = self.output_space.alphabet, self.output_space
         if reported is not None:
             return encode_values(reported, reports)[0]
-        if space.packed and isinstance(reports, np.ndarray) and reports.dtype.kind in "biuf":
+        rows = isinstance(reports, np.ndarray) and reports.dtype.kind in "biuf"
+        if rows and getattr(space, "by_value", False):
             return from_rows(space, reports, self.name)  # type: ignore[no-any-return]
         texts = [reports] if isinstance(reports, str) else reports
         return self.read(texts)  # type: ignore[no-any-return]
+
+    def then(self, map: Any, outputs: Alphabet | None = None) -> "Mechanism":  # noqa: A002
+        """Return the mechanism that maps each report of this one to another output.
+
+        An index for each output, groups of values, a function of them, or a matrix of chances, one
+        row an output: `fw.Then`. The promise stays.
+        """
+        from freewill.domain.mechanisms.then import Then  # noqa: PLC0415
+
+        return Then(self, map, outputs)
 
     def operator(self, outputs: Reports) -> Operator:
         """Return the law of exactly these outputs."""

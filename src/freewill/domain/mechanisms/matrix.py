@@ -98,7 +98,7 @@ class Matrix(Tabulated):
 
     def __init__(self, alphabet: Alphabet, law: ArrayLike, outputs: Alphabet | None = None) -> None:
         checked_alphabet(alphabet, Alphabet, self.name, least=1)
-        matrix = _checked_law(law, alphabet.size)
+        matrix = checked_law(law, alphabet.size)
         if outputs is None:
             square = matrix.shape[1] == alphabet.size
             outputs = alphabet if square else Linear(0, matrix.shape[1] - 1)
@@ -167,25 +167,28 @@ def _scaled(rows: FloatArray) -> DenseOperator:
     return DenseOperator(np.ldexp(rows, -exponents[:, None]), exponents * np.log(2))
 
 
-def _checked_law(law: ArrayLike, size: int) -> FloatArray:
-    """Check that a law is row-stochastic, make its rows sum to 1 and the whole read-only."""
+def checked_law(law: ArrayLike, size: int, name: str = "law", row: str = "a value") -> FloatArray:
+    """Check that a matrix is row-stochastic, make its rows sum to 1 and the whole read-only."""
     wanted = "a matrix of numbers, rows of equal length"
-    matrix = numbers(law, "law", wanted, LawError)
+    matrix = numbers(law, name, wanted, LawError)
     if matrix.ndim != 2 or matrix.shape[0] != size or matrix.shape[1] == 0:
-        raise LawError(f"law of shape {matrix.shape}: expected ({size}, outputs), one row a value.")
+        raise LawError(
+            f"{name} of shape {matrix.shape}: expected ({size}, outputs), one row {row}."
+        )
     if not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
         bad = ~np.isfinite(matrix) | (matrix < 0)
-        row, column = np.argwhere(bad)[0]
+        where, column = np.argwhere(bad)[0]
         raise LawError(
-            f"law[{row}, {column}]={matrix[row, column]}: probabilities must be finite and >= 0."
+            f"{name}[{where}, {column}]={matrix[where, column]}: probabilities must be finite and "
+            f">= 0."
         )
     with np.errstate(over="ignore"):
         excess = matrix.sum(axis=1) - 1
     if np.any(np.abs(excess) > _ROW_TOLERANCE):
-        row = int(np.argmax(np.abs(excess)))
+        worst = int(np.argmax(np.abs(excess)))
         raise LawError(
-            f"row {row} of the law sums to {float(1 + excess[row])!r}, off by {excess[row]:+.3g}: "
-            f"each row must sum to 1."
+            f"row {worst} of the {name} sums to {float(1 + excess[worst])!r}, off by "
+            f"{excess[worst]:+.3g}: each row must sum to 1."
         )
     off = np.abs(excess) > _ROW_ROUNDING
     matrix[off] /= 1 + excess[off, None]

@@ -10,12 +10,14 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto
+from freewill.domain.mechanisms.both import Both
 from freewill.domain.mechanisms.exponential import Exponential
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.hadamard import HadamardResponse
 from freewill.domain.mechanisms.hashing import LocalHashing
 from freewill.domain.mechanisms.matrix import Matrix
 from freewill.domain.mechanisms.optimal_geo import OptimalGeo
+from freewill.domain.mechanisms.perhaps import Perhaps
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.planar_laplace import PlanarLaplace
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
@@ -23,6 +25,7 @@ from freewill.domain.mechanisms.shokri import Shokri
 from freewill.domain.mechanisms.square_wave import SquareWave
 from freewill.domain.mechanisms.staircase import Staircase
 from freewill.domain.mechanisms.subset_selection import SubsetSelection
+from freewill.domain.mechanisms.then import Then
 from freewill.domain.mechanisms.unary import OUE, THE, Unary
 from freewill.errors import (
     FreewillError,
@@ -56,6 +59,9 @@ _KINDS = (
     SquareWave,
     BlahutArimoto,
     OptimalGeo,
+    Then,
+    Both,
+    Perhaps,
 )
 _NOTES = {
     "epsilon": "a number > 0",
@@ -73,6 +79,10 @@ _NOTES = {
     "buckets": "a whole number > 1",
     "length": "a whole number > 0, less than there are values",
     "threshold": "a number from 0 to 1",
+    "inner": "a mechanism without its alphabet",
+    "parts": "a list of two or more mechanisms without their alphabet",
+    "map": "an index for each output, or a row of chances",
+    "chance": "a number > 0 and <= 1",
 }
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}
 _NEEDED = (

@@ -10,7 +10,7 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import readable
 from freewill.errors import FreewillError, printable
 from freewill.stats.evidence import Evidence, Group, grouped
-from freewill.stats.laws.group_laws import at_epsilon, epsilon_of
+from freewill.stats.laws.group_laws import all_counts, at_epsilon, epsilon_of
 from freewill.stats.laws.residuals import LEFT, Residuals
 
 _MOST = 10
@@ -153,8 +153,7 @@ class _Departure:
         group, law = evidence.groups[number], first.laws[number]
         if first.epsilons[place]:
             return cls(number, None, epsilon_of(group.mechanism) or 0.0, group.held)
-        counted = group.mechanism.output_space.alphabet is not None
-        return cls(number, output, 0.0, counted, -group.people, law.reports(output))
+        return cls(number, output, 0.0, law.counted, -group.people, law.reports(output))
 
     def bounded(self, before: float, move: float) -> float:
         """Return a size that can be, not too far from that before where it is an epsilon."""
@@ -170,11 +169,9 @@ class _Departure:
             except FreewillError:  # an epsilon beyond the largest
                 return group
             return grouped(mechanism, [(group.outputs, group.counts)], group.name)
-        space = group.mechanism.output_space
-        counts = np.zeros(space.size, dtype=np.int64)
-        counts[group.outputs] = group.counts
+        counts, outputs = all_counts(group), group.mechanism.outputs()
         counts[self.output] = max(0, counts[self.output] - round(size))
-        return grouped(group.mechanism, [(space.all(), counts)], group.name)
+        return grouped(group.mechanism, [(outputs, counts)], group.name)
 
 
 def column(left: Residuals, place: int) -> FloatArray:
@@ -224,12 +221,17 @@ def _inverse(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def sticking_out(evidence: Evidence, explanation: Explained, number: int) -> StickingOut:
-    """Return an output that is to blame, in words of its alphabet."""
+    """Return an output that is to blame, as a value or, where it is none, as a text."""
     first, place = explanation.first, explanation.places[number]
     group, output = int(first.groups[place]), int(first.within[place])
-    outputs = evidence.groups[group].mechanism.output_space.alphabet or evidence.alphabet
+    mechanism = evidence.groups[group].mechanism
+    outputs = mechanism.output_space.alphabet or evidence.alphabet
+    if first.laws[group].counted and mechanism.output_space.alphabet is None:
+        (said,) = mechanism.written(mechanism.outputs()[[output]])
+    else:
+        (said,) = readable(outputs, [output])
     return StickingOut(
-        output=readable(outputs, [output])[0],
+        output=said,
         reports=round(first.laws[group].reports(output)),
         excess=float(explanation.sizes[number]),
         error=float(explanation.errors[number]),

@@ -9,6 +9,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from freewill.core.types import FloatArray, IntArray, Reports
 from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.outputs import listed_numbers
 from freewill.errors import FreewillError
 from freewill.numeric.operators.moments import SetChances
 from freewill.stats.evidence import Group
@@ -17,6 +18,8 @@ _EPSILON_STEP = 1e-3
 """Share of epsilon by which it is moved to see how the law moves."""
 _CONSTANT = 1e-12
 """Variance of the share of theta in a set below which all sets have the same, up to rounding."""
+_COUNTED = 4096
+"""Outputs up to which each is tested, where they are no values."""
 _FAR = 6.0
 """Standard errors of its mean from 0 at which a score is none: a law that lacks a factor."""
 
@@ -28,6 +31,10 @@ def law_of(group: Group, theta: FloatArray) -> "GroupLaw":
     chances = group.mechanism.set_chances()
     if chances is not None:
         return BitLaw(group, theta, chances)
+    space = group.mechanism.output_space
+    numbers = listed_numbers(space) if space.repeats else None
+    if numbers is not None and numbers.size <= _COUNTED:
+        return SymbolLaw(group, theta)
     epsilon = epsilon_of(group.mechanism)
     try:
         return GroupLaw(group, theta) if epsilon is None else DrawnLaw(group, theta, epsilon)
@@ -84,7 +91,7 @@ class GroupLaw:
 
 
 class SymbolLaw(GroupLaw):
-    """Counts of outputs, which are multinomial with p = theta A.
+    """Counts of outputs that are listed, which are multinomial with p = theta A.
 
     Features: 1 for each output, and d log p / d epsilon.
     """
@@ -102,10 +109,8 @@ class SymbolLaw(GroupLaw):
         if epsilon is not None:
             low, high, apart = around(group.mechanism, epsilon)
             self._score = (theta @ (high.law() - low.law())) / apart / divisor
-        counts = np.zeros(shares.size)
-        counts[group.outputs] = group.counts
         self.expected = self.people * self._shares
-        self.sums = self._with_score(counts - self.expected)
+        self.sums = self._with_score(all_counts(group) - self.expected)
         self.slopes = self._with_score(law - self._shares).T
 
     def _with_score(self, counts: FloatArray) -> FloatArray:
@@ -133,6 +138,18 @@ class SymbolLaw(GroupLaw):
         """Draw counts, rare ones as they are: no normal number stands for them."""
         drawn = rng.multinomial(self.people, self._shares, size=many) - self.expected
         return self._with_score(drawn), np.asarray(drawn @ self._ratios.T)
+
+
+def all_counts(group: Group) -> IntArray:
+    """Return how often each of all outputs was reported, in the order of `outputs()`."""
+    space: Any = group.mechanism.output_space
+    numbers = listed_numbers(space)
+    places = (
+        group.outputs if numbers is None else np.searchsorted(numbers, space.numbers(group.outputs))
+    )
+    counts = np.zeros(len(space.all()), dtype=np.int64)
+    counts[places] = group.counts
+    return counts
 
 
 class BitLaw(GroupLaw):

@@ -1,0 +1,164 @@
+"""Several independent reports of one person's same value, as one report."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.draws.sources import Source
+from freewill.domain.guarantees.promises import Guarantee
+from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.mechanisms.composed import (
+    added_up,
+    checked_inner,
+    inner_spec,
+    promised,
+    read_inner,
+)
+from freewill.domain.mechanisms.parameters import no_witnesses
+from freewill.domain.packed_outputs import Records
+from freewill.errors import AlphabetError, LawError, ParameterError, SpecError, several, shown
+from freewill.numeric.operators.row_product import RowProduct
+
+_AUDITED = 1 << 26
+"""Entries of the law up to which an audit looks at all outputs, listed or not."""
+
+
+@dataclass(frozen=True, init=False)
+class Both(Mechanism):
+    """Send a report of each of several mechanisms, drawn independently from the same value.
+
+    P(y_1, y_2, .. | x) = P_1(y_1 | x) P_2(y_2 | x) .., and what all parts tell adds up. Epsilons
+    add up too: those of LDP, or those per unit of distance; where both kinds meet, one per unit of
+    distance is taken over the largest distance, and the whole promises LDP. A part whose promise is
+    an average counts by the epsilon that its law has. One `Both` in another is the same as
+    all parts side by side. Products cost O(outputs * k). Reports are records of bytes
+    (`domain/packed_outputs.py`).
+
+    Sequential composition: Dwork and Roth 2014, theorem 3.14.
+
+    >>> import freewill as fw
+    >>> ages = fw.Linear(0, 99)
+    >>> twice = fw.Both(fw.KRR(ages, epsilon=1.0), fw.Geometric(ages, epsilon=0.25))
+    >>> print(twice.guarantee(), "and", twice.output_space)
+    25.75-LDP and values of 0..99 and values of 0..99
+    """
+
+    alphabet: Alphabet
+    parts: tuple[Mechanism, ...]
+    name: ClassVar[str] = "both"
+
+    def __init__(self, *parts: Mechanism) -> None:
+        flat = tuple(_flattened(parts))
+        if len(flat) < 2:
+            raise ParameterError(
+                f"{self.name} of {several(len(flat), 'mechanism')}: expected at least two, as "
+                f"fw.Both(one, other). One alone needs no composition."
+            )
+        alphabet = flat[0].alphabet
+        for other in flat[1:]:
+            if other.alphabet != alphabet:
+                raise AlphabetError(
+                    f"{self.name} of mechanisms on {alphabet} and on {other.alphabet}: all report "
+                    f"the same value, and must be on the same alphabet."
+                )
+        vars(self).update(alphabet=alphabet, parts=flat)
+        # Refused now rather than with the first report.
+        self.output_space  # noqa: B018
+
+    @cached_property
+    def output_space(self) -> Records:
+        """An output of each part."""
+        return Records(tuple(part.output_space for part in self.parts))
+
+    @property
+    def full_rank(self) -> bool:  # type: ignore[override]
+        """Whether one of the parts tells all distributions apart."""
+        return any(part.full_rank for part in self.parts)
+
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> PackedBits:
+        """Draw from each part."""
+        values = truth.ravel()
+        return self.output_space.joined([part.obfuscate(values, rng) for part in self.parts])
+
+    def _report(self, value: int, source: Source) -> PackedBits:
+        """Draw from each part, in their order."""
+        drawn = [np.asarray([part.draw(value, source)]) for part in self.parts]
+        return np.asarray(self.output_space.joined(drawn)[0])
+
+    def weights(self) -> list[list[int]] | None:
+        """Return the products of the parts' numbers, the last part fastest."""
+        tables = [part.weights() for part in self.parts]
+        if any(table is None for table in tables):
+            return None
+        listed = [table for table in tables if table is not None]
+        return [[prod(some) for some in product(*rows)] for rows in zip(*listed, strict=True)]
+
+    def operator(self, outputs: Reports) -> RowProduct:
+        """Return the law of these outputs; each output of a part that repeats counts once."""
+        space = self.output_space
+        reports = space.split(space.checked(outputs, self.name))
+        factors, which = [], []
+        for part, some in zip(self.parts, reports, strict=True):
+            own, places = some, np.arange(len(some))
+            if part.output_space.repeats:
+                # A space that repeats has numbers (`Records`).
+                numbered: Any = part.output_space
+                _, first, places = np.unique(
+                    numbered.numbers(some), return_index=True, return_inverse=True
+                )
+                own = some[first]
+            factors.append(part.operator(own))
+            which.append(places)
+        return RowProduct(factors, which)
+
+    def log_ratios(self, outputs: Reports) -> FloatArray | None:
+        """Return the sum of the parts', where all have them."""
+        reports = self.output_space.split(outputs)
+        ratios = [p.log_ratios(some) for p, some in zip(self.parts, reports, strict=True)]
+        found = [each for each in ratios if each is not None]
+        return np.sum(found, axis=0) if len(found) == len(ratios) else None
+
+    def witnesses(self) -> PackedBits:
+        """Return all outputs, also where they are too many to be listed for other ends."""
+        space = self.output_space
+        every = all(part.output_space.listable for part in self.parts)
+        if space.listable:
+            return space.all()
+        if not every or not space.repeats or space.places * self.alphabet.size > _AUDITED:
+            raise LawError(no_witnesses(self))
+        numbers = np.arange(space.places)
+        outputs = space.numbered(numbers)
+        return outputs[~space.strays(outputs)]
+
+    def guarantee(self) -> Guarantee:
+        """Return the sum of all epsilons, never understated."""
+        return added_up([promised(part) for part in self.parts], self.alphabet)
+
+    def parameters(self) -> Spec:
+        """Return the descriptions of the parts, without their alphabet."""
+        return {"parts": [inner_spec(part) for part in self.parts]}
+
+    @classmethod
+    def from_parameters(cls, alphabet: Alphabet, parameters: Spec) -> Self:
+        """Rebuild from the parts."""
+        given = parameters["parts"]
+        if not isinstance(given, list):
+            raise SpecError(f"{cls.name} with parts={shown(given)}: expected a list of mechanisms.")
+        return cls(*(read_inner(alphabet, spec, "a part") for spec in given))
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.alphabet}, {', '.join(map(brief, self.parts))})"
+
+
+def _flattened(parts: tuple[Any, ...]) -> Iterator[Mechanism]:
+    """Yield mechanisms, and of one that sends several reports its parts."""
+    for given in parts:
+        mechanism = checked_inner(given, "a part")
+        yield from mechanism.parts if isinstance(mechanism, Both) else (mechanism,)

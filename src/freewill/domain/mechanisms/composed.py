@@ -1,0 +1,101 @@
+"""What mechanisms made of others share: their descriptions without the alphabet, and promises."""
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from freewill.core.types import Spec
+from freewill.domain.alphabets.base import Alphabet, distances
+from freewill.domain.guarantees.logarithms import exact_distance, float_up
+from freewill.domain.guarantees.promises import Guarantee
+from freewill.domain.mechanisms.base import Mechanism, is_mechanism
+from freewill.domain.mechanisms.matrix import Matrix
+from freewill.errors import ParameterError, SpecError, shown
+
+_COMPARED = 2048
+"""Values up to which all pairs are compared, where no plane says which are furthest apart."""
+
+
+def checked_inner(given: Any, name: str) -> Mechanism:
+    """Return a mechanism that another is made of, after checking that it is one."""
+    if not is_mechanism(given):
+        raise ParameterError(
+            f"{name} of {shown(given)}: expected a mechanism, such as fw.KRR(alphabet, epsilon=1)."
+        )
+    mechanism: Mechanism = given
+    return mechanism
+
+
+def inner_spec(mechanism: Mechanism) -> Spec:
+    """Return the description without the alphabet, which the whole has."""
+    return {field: given for field, given in mechanism.spec().items() if field != "alphabet"}
+
+
+def read_inner(alphabet: Alphabet, spec: Any, name: str) -> Mechanism:
+    """Rebuild a mechanism from a description without its alphabet."""
+    from freewill.domain.mechanisms.registry import from_spec  # noqa: PLC0415
+
+    if not isinstance(spec, Mapping) or "alphabet" in spec:
+        raise SpecError(
+            f"{name} of {shown(spec)}: expected the description of a mechanism without its "
+            f"alphabet, for all have the same one."
+        )
+    return from_spec({**spec, "alphabet": alphabet.spec()})
+
+
+def promised(mechanism: Mechanism) -> Guarantee:
+    """Return an epsilon that a mechanism keeps: its own or, of a promise about averages, its law's.
+
+    What an adversary loses on average from one report says nothing about two; an epsilon does.
+    """
+    promise = mechanism.guarantee()
+    if isinstance(promise, Guarantee):
+        return promise
+    return Matrix(mechanism.alphabet, mechanism.law(), mechanism.output_space.alphabet).guarantee()
+
+
+def added_up(promises: list[Guarantee], alphabet: Alphabet) -> Guarantee:
+    """Return what independent reports promise together: epsilons of one kind add up.
+
+    Beside one of LDP, an epsilon per unit of distance is taken over the largest distance there is,
+    and the whole promises LDP. Rounded up, so that nothing is understated.
+
+    >>> import freewill as fw
+    >>> ages = fw.Linear(0, 99, unit="year")
+    >>> print(added_up([fw.Guarantee("geo", 0.25, "year"), fw.Guarantee("ldp", 1.0)], ages))
+    25.75-LDP
+    """
+    kinds = {promise.kind for promise in promises}
+    if kinds == {"geo"}:
+        return Guarantee("geo", _sum([(one.epsilon, 1.0) for one in promises]), promises[0].unit)
+    reach = widest(alphabet) if "geo" in kinds else 1.0
+    lengths = [reach if one.kind == "geo" else 1.0 for one in promises]
+    terms = zip((one.epsilon for one in promises), lengths, strict=True)
+    return Guarantee("ldp", _sum(list(terms)))
+
+
+def widest(alphabet: Alphabet) -> float:
+    """Return a distance that no two values exceed: that of the furthest two, or twice as much.
+
+    >>> import freewill as fw
+    >>> widest(fw.Linear(0, 99)), widest(fw.Grid(5, 4, cell=1.0))
+    (99.0, 5.0)
+    """
+    if alphabet.plane is not None:
+        return float_up(exact_distance(alphabet, 0, alphabet.size - 1))
+    if alphabet.size <= _COMPARED:
+        return float(distances(alphabet).max())
+    # By the triangle inequality, by way of the first value.
+    return 2 * float(alphabet.distance(0, np.arange(alphabet.size)).max())
+
+
+def _sum(terms: list[tuple[float, float]]) -> float:
+    """Return the least double that is no less than the sum of products."""
+    if any(math.isinf(epsilon) for epsilon, _ in terms):
+        return math.inf
+    exact = sum((Fraction(epsilon) * Fraction(length) for epsilon, length in terms), Fraction(0))
+    near = float(exact)
+    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)

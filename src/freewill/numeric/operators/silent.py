@@ -1,0 +1,179 @@
+"""Operator and moments of a law with rows that are the same for all values, which tell nothing."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from freewill.core.types import BoolArray, FloatArray, IntArray
+from freewill.numeric.operators.base import (
+    DenseOperator,
+    Map,
+    Operator,
+    RowNumbers,
+    StackOperator,
+    Structure,
+    Sums,
+)
+from freewill.numeric.operators.moments import Moments, SumOfSquares
+
+_ON_A_LINE = ("geometric", "symbols", "stack")
+"""Structures of which other rows are not: between them the law is an array."""
+
+
+@dataclass(frozen=True, eq=False)
+class SilentOperator(Operator):
+    """The rows of a law where something is `told`, in their order, and rows of ones elsewhere.
+
+    Products cost those of the law. Where silence is impossible, `silence` is 0 instead of 1.
+
+    >>> from freewill.numeric.operators.base import DenseOperator
+    >>> law = DenseOperator(np.array([[0.75, 0.25]]))
+    >>> operator = SilentOperator(law, np.array([False, True]), np.log([0.5, 0.5]))
+    >>> operator.forward(np.array([0.2, 0.8]))
+    array([1.  , 0.35])
+    """
+
+    inner: Operator
+    told: BoolArray
+    log_scale: FloatArray
+    silence: float = 1.0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(outputs, values)."""
+        return self.told.size, self.inner.shape[1]
+
+    @property
+    def structure(self) -> Structure:
+        """That of the law, unless silent rows have no place in it."""
+        return "dense" if self.inner.structure in _ON_A_LINE else self.inner.structure
+
+    @property
+    def exact(self) -> bool:
+        """Whether the law's products are."""
+        return self.inner.exact
+
+    @property
+    def sharpness(self) -> RowNumbers:
+        """That of the law; silence has none."""
+        return self._scattered(np.asarray(self.inner.sharpness), 0.0)
+
+    def _scattered(self, told: FloatArray, silent: float) -> FloatArray:
+        """Return a number a row: those that were told, and one for all others."""
+        numbers = np.full(self.told.size, silent)
+        numbers[self.told] = told
+        return numbers
+
+    def _silent(self, weights: FloatArray) -> float:
+        """Return the weight of all silent rows."""
+        return self.silence * float(weights[~self.told].sum())
+
+    def forward(self, theta: FloatArray) -> FloatArray:
+        """Return the law's product, and the sum of theta."""
+        return self._scattered(self.inner.forward(theta), self.silence * float(theta.sum()))
+
+    def forward_within(self, theta: FloatArray, error: float) -> FloatArray:
+        """Return the same, each number within this relative error."""
+        told = self.inner.forward_within(theta, error)
+        return self._scattered(told, self.silence * float(theta.sum()))
+
+    def adjoint(self, weights: FloatArray) -> FloatArray:
+        """Return the law's product, plus the weight of the silent."""
+        return np.asarray(self.inner.adjoint(weights[self.told]) + self._silent(weights))
+
+    def adjoint_within(self, weights: FloatArray, error: float) -> FloatArray:
+        """Return the same, each number within this (absolute) error."""
+        told = self.inner.adjoint_within(weights[self.told], error)
+        return np.asarray(told + self._silent(weights))
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """Return the law's gram matrix, plus the weight of the silent everywhere."""
+        return np.asarray(self.inner.gram(weights[self.told]) + self._silent(weights))
+
+    def gram_diagonal(self, weights: FloatArray) -> FloatArray:
+        """Return the diagonal of that."""
+        return np.asarray(self.inner.gram_diagonal(weights[self.told]) + self._silent(weights))
+
+    def gram_map(self, weights: FloatArray, near: bool = False) -> Map:
+        """Return the law's (near) product, plus the weight of the silent."""
+        told, silent = self.inner.gram_map(weights[self.told], near), self._silent(weights)
+        return lambda vector: np.asarray(told(vector) + silent * vector.sum())
+
+    def subset(self, places: IntArray) -> "SilentOperator":
+        """Return the law of some of the outputs."""
+        told = self.told[places]
+        inner = self.inner.subset((np.cumsum(self.told) - 1)[places[told]])
+        return replace(self, inner=inner, told=told, log_scale=self.log_scale[places])
+
+    def dense(self, columns: IntArray | None = None) -> FloatArray:
+        """Return the rows as an array."""
+        told = self.inner.dense(columns)
+        rows = np.full((self.told.size, told.shape[1]), self.silence)
+        rows[self.told] = told
+        return rows
+
+    def log_dense(self) -> FloatArray:
+        """Return log P(y | x), of what was told by the law's own."""
+        silent = self.log_scale if self.silence else np.full(self.told.size, -np.inf)
+        logs = np.repeat(silent[:, None], self.shape[1], axis=1)
+        own = self.log_scale[self.told] - self.inner.log_scale
+        logs[self.told] = self.inner.log_dense() + own[:, None]
+        return logs
+
+    def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
+        """Return the law's own, plus those of rows p = sum of theta."""
+        told = self.inner.sums(theta, weights[self.told], stride)
+        silent, fitted = float(weights[~self.told].sum()), self.silence * float(theta.sum())
+        if not silent:
+            return told
+        if not fitted > 0:
+            return Sums.impossible(theta.size)
+        slope = np.full(theta.size, silent * self.silence / fitted)
+        curve = silent * (self.silence / fitted) ** 2
+        hessian = np.full((theta.size, theta.size), curve) if stride else None
+        return told + Sums(silent * float(np.log(fitted)), slope, hessian)
+
+
+@dataclass(frozen=True, eq=False)
+class SilentMoments:
+    """Moments of reports that are sent with a chance: those of the reports, times the chance."""
+
+    inner: Moments
+    chance: float
+
+    def information(self) -> FloatArray:
+        """Return K, k x k."""
+        return np.asarray(self.chance * self.inner.information())
+
+    def product(self, direction: FloatArray) -> FloatArray:
+        """Return K u."""
+        return np.asarray(self.chance * self.inner.product(direction))
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal of K."""
+        return np.asarray(self.chance * self.inner.diagonal())
+
+    def system(self) -> SumOfSquares | None:
+        """Return what K + 1 1' is made of: chance (K' + 1 1') and a row of ones for the rest."""
+        inner = self.inner.system()
+        if inner is None:
+            return None
+        rest = DenseOperator(np.ones((1, inner.operator.shape[1])))
+        weights = np.append(self.chance * inner.weights, 1 - self.chance)
+        operator = StackOperator([inner.operator, rest])
+        return SumOfSquares(operator, weights, self.chance * inner.diagonal)
+
+    def response(self, value: int) -> None:
+        """Return nothing: outputs are no values."""
+        return
+
+    def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the second and the third moment of s for each row u."""
+        second, third = self.inner.powers(directions)
+        return self.chance * second, self.chance * third
+
+    @property
+    def error(self) -> Any:
+        """How well variances are known, where reports were drawn: as well as those of a report."""
+        return getattr(self.inner, "error", None)

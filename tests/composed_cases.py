@@ -1,0 +1,92 @@
+"""Mechanisms made of others, and their laws, written down from those of their parts."""
+
+from typing import Any
+
+import numpy as np
+
+import freewill as fw
+from freewill.domain.alphabets.groups import coarser
+from naive_laws import geometric_law, krr_law, line, rappor_law, subset_law
+
+LAWS = {
+    "k-rr": krr_law,
+    "geometric": geometric_law,
+    "rappor": rappor_law,
+    "subset-selection": subset_law,
+}
+
+
+def composed_law(mechanism: Any) -> np.ndarray:
+    """The law of any nesting, entry by entry, from the laws of what it is made of."""
+    match mechanism:
+        case fw.Both():
+            laws = [composed_law(part) for part in mechanism.parts]
+            rows = []
+            for x in range(mechanism.alphabet.size):
+                row = [1.0]
+                for law in laws:
+                    row = [before * after for before in row for after in law[x].tolist()]
+                rows.append(row)
+            return np.array(rows)
+        case fw.Perhaps():
+            inner = composed_law(mechanism.inner)
+            silent = np.full((len(inner), 1), 1 - mechanism.chance)
+            return np.hstack([silent, mechanism.chance * inner])
+        case fw.Then():
+            inner, many = composed_law(mechanism.inner), mechanism.output_alphabet.size
+            law = np.zeros((len(inner), many))
+            for x, row in enumerate(inner.tolist()):
+                for chance, leads in zip(row, mechanism.map, strict=True):
+                    for y in range(many):
+                        share = leads[y] if isinstance(leads, tuple) else float(leads == y)
+                        law[x, y] += chance * share
+            return law
+    return LAWS[mechanism.name](mechanism)
+
+
+def two_kinds(size: int, epsilon: float) -> fw.Both:
+    return fw.Both(fw.KRR(line(size), epsilon), fw.Geometric(line(size), epsilon))
+
+
+def two_noises(size: int, epsilon: float) -> fw.Both:
+    return fw.Both(fw.Geometric(line(size), epsilon), fw.Geometric(line(size), epsilon / 2))
+
+
+def sets_and_values(size: int, epsilon: float) -> fw.Both:
+    return fw.Both(fw.SubsetSelection(line(size), epsilon), fw.KRR(line(size), epsilon / 3))
+
+
+def shy(size: int, epsilon: float) -> fw.Perhaps:
+    return fw.Perhaps(fw.KRR(line(size), epsilon), 0.7)
+
+
+def shy_bits(size: int, epsilon: float) -> fw.Perhaps:
+    return fw.Perhaps(fw.RAPPOR(line(size), epsilon), 0.25)
+
+
+def shy_twice(size: int, epsilon: float) -> fw.Perhaps:
+    return fw.Perhaps(two_kinds(size, epsilon), 0.5)
+
+
+def bins(size: int, epsilon: float) -> fw.Then:
+    values = line(size)
+    return fw.Geometric(values, epsilon).then(coarser(values, 2))  # type: ignore[return-value]
+
+
+def by_chance(size: int, epsilon: float) -> fw.Then:
+    rows = np.random.default_rng(size).dirichlet(np.ones(size + 1), size)
+    rows[0] = np.eye(size + 1)[0]
+    return fw.Then(fw.KRR(line(size), epsilon), rows)
+
+
+def counted_bits(size: int, epsilon: float) -> fw.Then:
+    """Whether the first value is named, and how many are."""
+    space = fw.RAPPOR(line(size), epsilon).output_space
+    ones = np.bitwise_count(space.all()).sum(axis=1, dtype=np.int64)
+    return fw.Then(fw.RAPPOR(line(size), epsilon), 2 * ones + (space.all()[:, 0] & 1))
+
+
+def silence_kept(size: int, epsilon: float) -> fw.Then:
+    """Nothing stays nothing; of two reports the first is forgotten."""
+    inner = shy_twice(size, epsilon)
+    return fw.Then(inner, [0, *(1 + z for _ in range(size) for z in range(size))])
