@@ -18,7 +18,7 @@ from tools.javascript.verdicts import python_says
 import freewill as fw
 from device_cases import skipped
 from freewill.domain.mechanisms import registry
-from program_cases import KINDS, Few, Groups, HalfBits, Near, Signs, programmed
+from program_cases import KINDS, Blocks, Few, Groups, HalfBits, Near, Signs, programmed
 
 pytestmark = skipped(node(), "Node 18 or newer")
 SMALL = fw.Linear(0, 4)
@@ -60,7 +60,7 @@ def epsilon_of(program, size):
             r, g = chances["replaced"], program["buckets"]
             ratio = (1 - r + r / g) / (r / g)
         case "hadamard":
-            ratio = chances["own"] / (1 - chances["own"])
+            ratio = chances["own"] / (1 - chances["own"]) * (2 * program.get("blocks", 1) - 1)
     return max(ratio, 1 / ratio)
 
 
@@ -85,7 +85,7 @@ def extreme_program(rng):
         "unary": {"own": one, "other": rng.choice([third, few])},
         "subset": {"length": rng.randint(1, SIZE - 1), "own": one},
         "hash": {"buckets": rng.randint(2, 1000), "replaced": other, "hash": "fmix32"},
-        "hadamard": {"order": 8, "own": one},
+        "hadamard": {"order": 8, "own": one, "blocks": rng.randint(1, SIZE)},
     }[draw]
     chances = {key: [f"{one[0]:x}", one[1]] for key, one in fields.items() if type(one) is tuple}
     return {**fields, **chances, "draw": draw, "id": "0" * 16}
@@ -170,6 +170,14 @@ WRONG = [
     (Signs(SMALL, 1.0), _set(order=4), "order=4: must be an integer >= 6"),
     (Signs(SMALL, 1.0), _set(order=12), "order=12: must be a power of two"),
     (Signs(SMALL, 1.0), _set(own=["7", 3]), "has an epsilon of 1.94591014906"),
+    (Signs(SMALL, 1.0), _set(blocks=2), "has an epsilon of 2.09861228867"),
+    (Blocks(SMALL, 1.0), _drop("blocks"), "order=4: must be an integer >= 6"),
+    (Blocks(SMALL, 1.0), _set(blocks=3), "has an epsilon of 1.51"),
+    (Blocks(SMALL, 1.0), _set(blocks=0), "blocks=0: must be an integer >= 1"),
+    (Blocks(SMALL, 1.0), _set(blocks=6), "blocks=6: must be at most 5"),
+    (Blocks(SMALL, 1.0), _set(blocks="2"), "blocks='2': must be an integer"),
+    (Blocks(SMALL, 1.0), _set(order=2), "order=2: must be an integer >= 4"),
+    (Blocks(SMALL, 1.0), _set(order=2**30), "order=.*must be at most 536870912"),
     (
         HalfBits(SMALL, 1.0),
         _named("other"),
