@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -157,8 +157,11 @@ class ListedMoments:
         return np.asarray(self.shares @ square), np.asarray(self.shares @ (square * scored))
 
 
+@runtime_checkable
 class SetMoments(Protocol):
     """Moments of reports that name a set of values, P(v|x) = c_v (1 + gain v_x), v its bits.
+
+    c_v (1 + gain q) is a law Q of sets that favours no value, in which each is with chance q.
 
     With T = sum_y theta_y v_y, E_p[f / (1 + gain T)^j] is an integral over t of t^(j-1) e^-t times
     a mean of f e^(-t gain T), whatever the values are in a set by. Where these are independent
@@ -168,6 +171,23 @@ class SetMoments(Protocol):
 
     theta: FloatArray
     gain: float
+
+    @property
+    def chance(self) -> float:
+        """The chance q that a value is in a set of Q."""
+
+    @property
+    def other(self) -> float:
+        """The chance that a report names a value that is not the true one."""
+
+    def first_chances(self) -> FloatArray:
+        """Return how likely the first of the values, in any order, that a set of Q has is the j-th.
+
+        What is left to 1 is the chance of the empty set.
+        """
+
+    def fading(self, time: float) -> float:
+        """Return E_p e^(-t gain T): of the reports that people send, and not of Q."""
 
     @property
     def _nodes(self) -> tuple[FloatArray, Any, Any]:
@@ -263,6 +283,29 @@ class BitMoments(SetMoments):
     theta: FloatArray
     flip: float
     gain: float
+
+    @property
+    def chance(self) -> float:
+        """The chance q that a bit is set."""
+        return self.flip
+
+    @property
+    def other(self) -> float:
+        """The same: bits other than the own are drawn by themselves."""
+        return self.flip
+
+    def first_chances(self) -> FloatArray:
+        """Return q (1 - q)^j."""
+        places = np.arange(self.theta.size)
+        return np.asarray(self.flip * np.exp(places * np.log1p(-self.flip)))
+
+    def fading(self, time: float) -> float:
+        """Return E_p e^(-t gain T), by a product over the bits."""
+        falls = np.exp(-time * self.gain * self.theta)
+        bits = 1 - self.flip + self.flip * falls
+        among = float((self.flip * self.gain * self.theta * falls / bits).sum())
+        product = float(np.exp(np.log(bits).sum()))
+        return product * (1 + among) / (1 + self.gain * self.flip)
 
     @cached_property
     def _nodes(self) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -46,6 +46,39 @@ class SubsetMoments(SetMoments):
     length: int
     gain: float
 
+    @property
+    def chance(self) -> float:
+        """The share of the values that are in a set."""
+        return self.length / self.theta.size
+
+    @property
+    def other(self) -> float:
+        """The share of the other values that are in a set, the true one being in it or not."""
+        own = self.chance * (1 + self.gain) / (1 + self.gain * self.chance)
+        return (self.length - own) / (self.theta.size - 1)
+
+    def first_chances(self) -> FloatArray:
+        """Return C(k-1-j, d-1) / C(k, d), each from the one before it."""
+        size, before = self.theta.size, np.arange(self.theta.size - 1)
+        ratios = np.maximum(size - self.length - before, 0) / (size - 1 - before)
+        return np.asarray(self.chance * np.append(1.0, np.cumprod(ratios)))
+
+    def fading(self, time: float) -> float:
+        """Return E_p e^(-t gain T), by the nodes of one t."""
+        if np.ptp(self.theta) == 0:
+            return float(np.exp(-time * self.gain * self.chance))
+        # Over the same for t = 0, so that what the logarithm of all ways is off by cancels.
+        return self._mean_at(time) / self._whole
+
+    @cached_property
+    def _whole(self) -> float:
+        return self._mean_at(0.0)
+
+    def _mean_at(self, time: float) -> float:
+        fall = np.minimum(time * self.gain * self.theta, _FURTHEST)
+        _, weights, chances = self._on_circle(time, 0.0, fall)
+        return float(np.real(weights @ (1 + self.gain * (chances @ self.theta))))
+
     @cached_property
     def _nodes(self) -> tuple[FloatArray, Any, Any]:
         """t, weights and chances of all pairs of t and angle that count."""
