@@ -18,6 +18,7 @@ from tools.javascript.verdicts import python_says
 import freewill as fw
 from device_cases import skipped
 from freewill.domain.mechanisms import registry
+from freewill.domain.programs import BY_NAME, undrawable
 from program_cases import KINDS, Blocks, Few, Groups, HalfBits, Near, Signs, programmed
 
 pytestmark = skipped(node(), "Node 18 or newer")
@@ -204,6 +205,48 @@ def test_a_survey_without_its_programs_says_what_to_do():
     words += ["'programs', a field of", "programs \\[\\]"]
     for said, wanted in zip(found, words, strict=True):
         assert wanted.replace("\\", "") in said["error"]
+
+
+def test_a_survey_is_read_partly_where_that_is_asked_for():
+    """What cannot be drawn is named, what is next to it keeps its place; alone it is an error."""
+    menu = {"a": HalfBits(SMALL, 1.0), "k": fw.KRR(SMALL, 1.0), "b": Few(SMALL, 1.0)}
+    spec = fw.Survey(SMALL, {**menu, "r": fw.RAPPOR(SMALL, 1.0)}).for_devices()
+    bare = {key: spec[key] for key in spec if key != "programs"}
+    lone = {**bare, "mechanisms": {name: bare["mechanisms"][name] for name in "ab"}}
+    listed = {**bare, "mechanisms": [*bare["mechanisms"].values()]}
+    body = """(specs) => specs.map((spec) => {
+      try {
+        const read = survey.Survey.parse(spec, { partly: true });
+        return [read.undrawable, read.menu().map(({ place }) => place)];
+      } catch (error) {
+        return error.message;
+      }
+    })"""
+    whole, partly, unnamed, refused = evaluated(body, [spec, bare, listed, lone])
+    assert whole == [[], [0, 1, 2, 3]]
+    assert partly == [["a", "b"], [1, 3]]
+    assert unnamed == [["half-bits", "few"], [1, 3]]
+    assert "mechanism 'few': expected one of" in refused
+    lying = copy.deepcopy(spec)
+    lying["programs"]["a"]["promise"]["epsilon"] = 0.5
+    assert "expected at most the promised 0.5" in evaluated(body, [lying])[0]
+
+
+def test_kinds_that_browsers_draw_by_name_are_those_that_python_says():
+    spec = fw.Survey(SMALL, {"m": fw.KRR(SMALL, 1.0)}).spec()
+    spec["mechanisms"]["m"]["mechanism"] = "?"
+    (said,) = verdict(spec)
+    assert f"expected one of {', '.join(BY_NAME)}, or a program" in said["error"]
+
+
+def test_python_says_which_mechanisms_no_browser_can_draw(monkeypatch):
+    menu = {"k": fw.KRR(SMALL, 1.0), "mine": HalfBits(SMALL, 1.0)}
+    assert undrawable(menu) == ""
+    monkeypatch.setattr(HalfBits, "program", lambda self: None)
+    said = undrawable(menu)
+    assert said.startswith("no browser can draw 'mine' (half-bits), for the class has no program()")
+    assert "it offers the other 1;" in said
+    assert "nobody can answer there" in undrawable({"mine": menu["mine"]})
 
 
 def test_hostile_programs_break_nothing(tmp_path):

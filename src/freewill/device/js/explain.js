@@ -81,11 +81,11 @@ function harmless(picture) {
  * Say what each choice of a survey promises, in the survey's order.
  *
  * @param {import("./survey.js").Survey} survey
- * @param {any} [given] the numbers and pictures of all choices, in this order
+ * @param {any} [given] the numbers and pictures of all that it offers, in this order
  * @returns {(Explanation & {name: string, description: string | null})[]}
  */
 export function explainSurvey(survey, given = null) {
-  return survey.menu().map(({ name, mechanism, description }, place) => {
+  return survey.menu().map(({ name, mechanism, description, place }) => {
     return { name, description, ...explain(mechanism, given?.[place]) };
   });
 }
