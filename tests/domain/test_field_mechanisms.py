@@ -16,7 +16,7 @@ from contract import g_test
 from freewill.domain.draws.hashing import SEEDS, buckets_of, supports
 from freewill.domain.draws.sources import GeneratorBytes, GivenBytes
 from freewill.domain.mechanisms.unary import best_threshold
-from freewill.numeric.operators import blocks
+from freewill.numeric.operators import blocks, subset_moments
 
 LINE = fw.Linear(0, 24)
 
@@ -294,6 +294,26 @@ def test_subset_moments_are_those_of_all_sets(size, length, epsilon, spread):
     np.testing.assert_allclose(second, shares @ along**2, rtol=1e-11)
     size_of_third = shares @ np.abs(along) ** 3
     np.testing.assert_allclose(third / size_of_third, shares @ along**3 / size_of_third, atol=1e-10)
+
+
+@pytest.mark.parametrize("held", [0, 1 << 28])
+def test_moments_are_the_same_in_small_blocks(monkeypatch, held):
+    """Made some nodes at a time, and made anew for each sum where they are not held."""
+    rng = np.random.default_rng(3)
+    theta, mechanism = rng.dirichlet(np.ones(40)), fw.SubsetSelection(fw.Linear(0, 39), 1.5)
+    direction = rng.standard_normal(40)
+    direction -= direction.mean()
+
+    def measured():
+        moments = mechanism.moments(theta)
+        yield from (moments.information(), moments.diagonal(), moments.product(direction))
+        yield from moments.powers(direction[None])
+
+    whole = list(measured())
+    monkeypatch.setattr(subset_moments, "_MOST_BYTES", held)
+    monkeypatch.setattr(subset_moments, "_BLOCK_BYTES", 5000)
+    for found, expected in zip(measured(), whole, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
 
 
 def test_moments_of_many_values_are_those_of_reports():
