@@ -124,6 +124,24 @@ ENTRIES = (
         "long subsets", lambda k, e: fw.SubsetSelection(menu(k), e, k - 1), subset_law, tight=True
     ),
     Entry("hadamard", lambda k, e: fw.HadamardResponse(line(k), e), hadamard_law, tight=True),
+    Entry(
+        "hadamard in blocks",
+        lambda k, e: fw.HadamardResponse(line(k), e, (k + 2) // 3),
+        hadamard_law,
+        tight=True,
+    ),
+    Entry(
+        "hadamard, a block each",
+        lambda k, e: fw.HadamardResponse(menu(k), e, k),
+        hadamard_law,
+        tight=True,
+    ),
+    Entry(
+        "hadamard, best",
+        lambda k, e: fw.HadamardResponse.best(menu(k), e),
+        hadamard_law,
+        tight=True,
+    ),
     Entry("square matrix", square_matrix, given_law, tight=True),
     Entry("wide matrix", wide_matrix, given_law, tight=True),
     Entry("narrow matrix", narrow_matrix, given_law, tight=True),

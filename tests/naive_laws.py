@@ -146,13 +146,19 @@ def subset_law(mechanism: Any) -> np.ndarray:
 
 
 def hadamard_law(mechanism: Any) -> np.ndarray:
-    """Acharya, Sun and Zhang 2019, section 4, by a matrix that is doubled from [[1]]."""
-    size, odds = mechanism.alphabet.size, math.exp(mechanism.epsilon)
+    """Acharya, Sun and Zhang 2019, section 5, by matrices that are doubled from [[1]]."""
+    size, odds, blocks = mechanism.alphabet.size, math.exp(mechanism.epsilon), mechanism.blocks
     matrix = np.ones((1, 1))
-    while len(matrix) < size + 1:
+    while len(matrix) < size / blocks + 1:
         matrix = np.block([[matrix, matrix], [matrix, -matrix]])
-    chances = np.where(matrix[1 : size + 1] > 0, odds, 1.0) / (1 + odds)
-    return chances * 2 / len(matrix)
+    order = len(matrix)
+    law = np.ones((size, blocks * order))
+    for x in range(size):
+        block, row = x % blocks, 1 + x // blocks
+        for column in range(order):
+            if matrix[row, column] > 0:
+                law[x, block * order + column] = odds
+    return law / (order / 2 * (odds + 2 * blocks - 1))
 
 
 def oue_chances(mechanism: Any) -> tuple[float, float]:

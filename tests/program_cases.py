@@ -48,7 +48,8 @@ def drawn(program: Any, size: int, value: int, source: Source) -> Any:
                 return f"{seed}:{below(buckets, source)}"
             return f"{seed}:{bucket_of(seed, value, buckets)}"
         case "hadamard":
-            return _hadamard(program["order"], chances["own"], value + 1, source)
+            shape = program["order"], program.get("blocks", 1)
+            return _hadamard(*shape, chances["own"], value, source)
         case "table":
             return Table.of(whole_weights(np.array(program["law"][value]))).draw(source)
     raise ValueError(program["draw"])
@@ -84,14 +85,21 @@ def _mixed(h: int) -> int:
     return h ^ h >> 16
 
 
-def _hadamard(order: int, own: Chance, row: int, source: Source) -> int:
+def _hadamard(order: int, blocks: int, own: Chance, value: int, source: Source) -> int:
     odd = 0 if own.coin(source) else 1
-    place = (row & -row).bit_length() - 1
+    half = below(2 * blocks - 1, source) if odd else 0
     rest = below(order // 2, source)
+    mine = value % blocks
+    if half > 0:
+        others = [block for block in range(blocks) if block != mine]
+        signs = [block * order + column for block in others for column in range(order)]
+        return signs[(half - 1) * order // 2 + rest]
+    row = value // blocks + 1
+    place = (row & -row).bit_length() - 1
     high, low = divmod(rest, 1 << place)
     signs = [high << place + 1 | bit << place | low for bit in (0, 1)]
     (sign,) = [sign for sign in signs if (sign & row).bit_count() % 2 == odd]
-    return sign
+    return mine * order + sign
 
 
 def chance_of(x: float, times: int = 1, others: int = 1) -> list[Any]:
@@ -227,6 +235,36 @@ class Signs(Drawn):
 
 
 @dataclass(frozen=True)
+class Blocks(Drawn):
+    """Hadamard response in blocks: a sign of the half of its block that stands for the value."""
+
+    alphabet: Any
+    epsilon: float
+    blocks: int = 2
+    name: ClassVar[str] = "blocks"
+
+    @property
+    def order(self):
+        return 2 ** math.ceil(math.log2(self.alphabet.size / self.blocks + 1))
+
+    @property
+    def output_space(self):
+        return Symbols(fw.Linear(0, self.blocks * self.order - 1))
+
+    def program(self):
+        others = 2 * self.blocks - 1
+        own = complement(chance_of(self.epsilon, others, others))
+        return {"draw": "hadamard", "order": self.order, "own": own, "blocks": self.blocks}
+
+    def operator(self, outputs):
+        block, column = np.divmod(np.asarray(outputs)[:, None], self.order)
+        values = np.arange(self.alphabet.size)
+        even = np.bitwise_count(column & (values // self.blocks + 1)) % 2 == 0
+        odds = np.where((block == values % self.blocks) & even, np.exp(self.epsilon), 1.0)
+        return DenseOperator(odds / (self.order / 2 * (np.exp(self.epsilon) + 2 * self.blocks - 1)))
+
+
+@dataclass(frozen=True)
 class Near(Tabulated, Noisy):
     """The exponential mechanism: a table, with a promise by distance."""
 
@@ -264,7 +302,7 @@ class Aside(Near):
         return Symbols(fw.Categorical(["left", "right"]))
 
 
-KINDS: tuple[type[Mechanism], ...] = (HalfBits, Few, Groups, Signs, Near, Aside)
+KINDS: tuple[type[Mechanism], ...] = (HalfBits, Few, Groups, Signs, Blocks, Near, Aside)
 
 
 def programmed(alphabet: Any, epsilon: float, length: int = 2, buckets: int = 4) -> fw.Survey:
@@ -277,6 +315,12 @@ def programmed(alphabet: Any, epsilon: float, length: int = 2, buckets: int = 4)
         "near": Near(alphabet, epsilon / float(distances(alphabet).max())),
         "aside": Aside(alphabet, epsilon),
     }
+    return fw.Survey(alphabet, menu, question="Which one is yours?")
+
+
+def in_blocks(alphabet: Any, epsilon: float, *blocks: int) -> fw.Survey:
+    """Return Hadamard response in so many blocks, a mechanism each, in a survey."""
+    menu = {f"{many} blocks": Blocks(alphabet, epsilon, many) for many in blocks}
     return fw.Survey(alphabet, menu, question="Which one is yours?")
 
 
@@ -308,9 +352,11 @@ def law_of(program: Any, size: int, value: int) -> dict[Any, float]:
                 for v in sets
             }
         case "hadamard":
-            order, own = program["order"], near["own"]
-            even = [(y & value + 1).bit_count() % 2 == 0 for y in range(order)]
-            return {y: (own if yes else 1 - own) * 2 / order for y, yes in enumerate(even)}
+            order, own, blocks = program["order"], near["own"], program.get("blocks", 1)
+            row, first = value // blocks + 1, value % blocks * order
+            mine = {first + y for y in range(order) if (y & row).bit_count() % 2 == 0}
+            inside, outside = own * 2 / order, (1 - own) * 2 / order / (2 * blocks - 1)
+            return {y: inside if y in mine else outside for y in range(blocks * order)}
         case "table":
             return dict(enumerate(program["law"][value]))
     raise ValueError(program["draw"])
@@ -333,6 +379,8 @@ def vectors() -> dict[str, Any]:
         programmed(fw.Linear(0, 9), 1.0, 3),
         programmed(fw.Categorical(list("abcde")), 0.01),
         programmed(fw.Grid(3, 2, cell=0.5), 5.0, 4, 7),
+        in_blocks(fw.Linear(0, 19), 3.0, 2, 7, 10),
+        in_blocks(fw.Categorical(list("abcde")), 40.0, 3, 5),
     ]
     for place, survey in enumerate(offered):
         programs = survey.for_devices()["programs"]

@@ -61,7 +61,20 @@ def _hashing(optimal):
 def hadamard(values, epsilon, size):
     server = HadamardResponseServer(epsilon, size, index_mapper=_same)
     client = HadamardResponseClient(epsilon, size, server.get_hash_funcs(), index_mapper=_same)
-    return _estimated(server, client, values, size)
+    estimates, reports = _estimated(server, client, values, size)
+    blocks = epsilon > 1
+    return estimates, reports, _law_in_blocks(server.hr, size) if blocks else None
+
+
+def _law_in_blocks(scheme, size):
+    """Return the law of the scheme in blocks, by its own permutation and its own matrix."""
+    law = np.ones((size, scheme.outsz))
+    for value in range(size):
+        block, row = divmod(int(scheme.permute[value]), scheme.partsz - 1)
+        column = (block << scheme.tailbit) + row + 1
+        own = [not scheme.entry_check(column, y) for y in range(scheme.outsz)]
+        law[value, own] = scheme.exp
+    return (law / law.sum(axis=1, keepdims=True)).tolist()
 
 
 serve(

@@ -23,17 +23,18 @@ def serve(protocols):
 
     A protocol takes values, epsilon and size, and returns its estimates by the name of their
     post-processing, and the reports they are made from, as Freewill reads them: symbols, or sets
-    of values.
+    of values. A third thing that it returns is the law of these reports, as a table.
     """
     for line in sys.stdin:
         order = json.loads(line)
         random.seed(order["seed"])
         np.random.seed(order["seed"])  # noqa: NPY002
         protocol = protocols[order["protocol"]]
-        estimates, reports = protocol(order["values"], order["epsilon"], order["size"])
+        estimates, reports, *law = protocol(order["values"], order["epsilon"], order["size"])
         answer = {
             "estimates": {name: np.asarray(theta).tolist() for name, theta in estimates.items()},
             "reports": [np.asarray(report).tolist() for report in reports],
+            "law": next(iter(law), None),
         }
         print(json.dumps(answer), flush=True)
 

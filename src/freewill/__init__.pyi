@@ -129,6 +129,8 @@ from freewill.stats.planning.plan import plan as plan
 from freewill.stats.privic import privic as privic
 from freewill.stats.robust import RobustEstimate as RobustEstimate
 from freewill.stats.robust import robust as robust
+from freewill.stats.shrink import ShrunkEstimate as ShrunkEstimate
+from freewill.stats.shrink import shrink as shrink
 from freewill.stats.smooth import SmoothEstimate as SmoothEstimate
 from freewill.stats.smooth import smooth as smooth
 

@@ -200,7 +200,7 @@ def test_methods_that_do_not_exist(text):
 def test_options_that_do_not_fit_the_method(folder):
     monday = folder / "monday.parquet"
     assert "inversion and debias" in refused("estimate", monday, "--post", "none")
-    takers = "gibu, ibu, smooth, choice-aware and robust"
+    takers = "gibu, ibu, smooth, shrink, choice-aware and robust"
     assert takers in refused("estimate", monday, "-m", "em", "--tol", "1e-3")
     assert "inversion-m" in refused("estimate", monday, "-m", "inversion")
     assert "which has" in refused("estimate", monday, "--only", "shokri")

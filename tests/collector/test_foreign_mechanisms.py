@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
+from cli_cases import run
 from foreign import FOREIGN, foreign_mechanisms
 from service_cases import needs_serve, sent, served
 
@@ -44,3 +45,24 @@ def test_a_collector_serves_mechanisms_of_somebody_else(tmp_path):
         assert refused.status == 422
 
     served(work, tmp_path / "store.db", survey)
+
+
+def test_serving_says_which_mechanisms_no_browser_can_draw(tmp_path, monkeypatch):
+    bits, hashed = foreign_mechanisms(LINE)
+    plain = {"plain": fw.KRR(LINE, 2.0), "halves": fw.HadamardResponse(LINE, 1.0)}
+    menus = {
+        "mixed": {"bits": bits, "hashed": hashed, **plain},
+        "alone": {"bits": bits},
+        "all": plain,
+    }
+    paths = []
+    for name, menu in menus.items():
+        paths.append(tmp_path / f"{name}.json")
+        fw.Survey(LINE, menu).save(paths[-1])
+    monkeypatch.setattr("freewill.cli.serve.run", lambda *_: None)
+    said = " ".join(run("serve", *paths).stderr.split())
+    assert said.count("note: ") == 2
+    assert "mixed.json: no browser can draw 'bits' (foreign-unary) and 'hashed' (foreign-" in said
+    assert "it offers the other 2; devices in Python draw all. Let program() return" in said
+    assert "alone.json: no browser can draw 'bits' (foreign-unary)" in said
+    assert "nobody can answer there" in said

@@ -2,7 +2,9 @@
 
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from dashboard_cases import LACKING, LOADED, serving, waiting
 from device_cases import skipped
 from freewill.domain.mechanisms import registry
 from pages_cases import Person, browsing, needs_pages
-from program_cases import KINDS, programmed
+from program_cases import KINDS, HalfBits, programmed
 
 pytestmark = [*needs_pages, skipped(node(), "Node"), skipped(not LACKING, "Plotly")]
 DRINKS = fw.Categorical(["tea", "coffee", "zebra milk", "water", "juice", "beer"])
@@ -70,6 +72,49 @@ def test_a_program_goes_all_the_way(tmp_path):
         state = page.locator("#state").inner_text()
     assert f"{len(asked) + len(bodies)} people" in state.replace(",", "")
     assert np.abs(np.array(shares) - SHARES).sum() < 0.4
+
+
+@dataclass(frozen=True)
+class Unsaid(HalfBits):
+    """A mechanism that says nothing of how a browser draws it."""
+
+    name: ClassVar[str] = "unsaid"
+
+    def program(self):
+        return None
+
+
+def test_a_mechanism_that_no_browser_can_draw_is_named_and_the_others_are_offered(
+    tmp_path, monkeypatch
+):
+    """The numbers beside the survey are of all mechanisms, also of the one between the others."""
+    monkeypatch.setitem(registry.REGISTRY, Unsaid.name, Unsaid)
+    menu = {
+        "coin": fw.KRR(DRINKS, 1.0),
+        "<i>mine</i>": Unsaid(DRINKS, 2.0),
+        "open": fw.Identity(DRINKS),
+    }
+    survey = fw.Survey(DRINKS, menu, question="What do you drink?")
+    with serving(tmp_path, survey) as served, browsing() as browser:
+        one = Person(browser.new_context().new_page(), served.root)
+        one.page.goto(served.page(survey).removesuffix("/dashboard"))
+        one.choose("list")
+        one.page.wait_for_selector(".menu")
+        if PICTURES:
+            one.page.screenshot(path=PICTURES / "undrawable.png", full_page=True)
+        cards = one.page.locator(".option").all_inner_texts()
+        note = one.page.locator(".undrawable").inner_text()
+        body = json.loads(one.draw(1))
+        one.receive()
+        one.check()
+    assert [card.split("\n")[0] for card in cards] == ["coin", "open"]
+    assert "hides nothing" in cards[1]
+    assert "hides nothing" not in cards[0]
+    assert note == (
+        "This survey also offers <i>mine</i>, but no browser can draw such a report: it cannot be "
+        "chosen here. Nothing is wrong with the others."
+    )
+    assert body["mechanism"] == "open"
 
 
 def check_words(name, value, words):

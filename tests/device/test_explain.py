@@ -349,3 +349,22 @@ def test_long_names_are_cut_to_thirty_letters(length):
     name = shortened("x" * length)
     assert len(name) == min(length, 30)
     assert name == ("x" * length if length <= 30 else "x" * 29 + "…")
+
+
+@pytest.mark.parametrize(("size", "blocks"), [(12, 3), (13, 4), (7, 7), (9, 1), (40, 6)])
+def test_what_is_said_of_blocks_is_their_law(size, blocks):
+    """How likely a sign stands for each value, by adding up the law."""
+    mechanism = fw.HadamardResponse(fw.Linear(0, size - 1), 2.5, blocks)
+    stands = (mechanism.operator(mechanism.outputs()).dense() > 0.99).astype(float)
+    chances = mechanism.law() @ stands
+    said = facts(mechanism)
+    np.testing.assert_allclose(said.chances, chances[said.value], rtol=1e-12)
+    others = (chances.sum() - np.trace(chances)) / (size * (size - 1))
+    np.testing.assert_allclose(said.bits, [chances[0, 0], others], rtol=1e-12)
+
+
+def test_a_picture_of_labels_in_blocks_averages_those_that_it_does_not_show():
+    labels = fw.Categorical([f"label {number}" for number in range(40)])
+    drawn = fw.explain(fw.HadamardResponse(labels, 2.5, 6))
+    assert "others, on average" in drawn.svg
+    assert "each of" not in drawn.svg

@@ -18,7 +18,8 @@ from tools.javascript.verdicts import python_says
 import freewill as fw
 from device_cases import skipped
 from freewill.domain.mechanisms import registry
-from program_cases import KINDS, Few, Groups, HalfBits, Near, Signs, programmed
+from freewill.domain.programs import BY_NAME, undrawable
+from program_cases import KINDS, Blocks, Few, Groups, HalfBits, Near, Signs, programmed
 
 pytestmark = skipped(node(), "Node 18 or newer")
 SMALL = fw.Linear(0, 4)
@@ -60,7 +61,7 @@ def epsilon_of(program, size):
             r, g = chances["replaced"], program["buckets"]
             ratio = (1 - r + r / g) / (r / g)
         case "hadamard":
-            ratio = chances["own"] / (1 - chances["own"])
+            ratio = chances["own"] / (1 - chances["own"]) * (2 * program.get("blocks", 1) - 1)
     return max(ratio, 1 / ratio)
 
 
@@ -85,7 +86,7 @@ def extreme_program(rng):
         "unary": {"own": one, "other": rng.choice([third, few])},
         "subset": {"length": rng.randint(1, SIZE - 1), "own": one},
         "hash": {"buckets": rng.randint(2, 1000), "replaced": other, "hash": "fmix32"},
-        "hadamard": {"order": 8, "own": one},
+        "hadamard": {"order": 8, "own": one, "blocks": rng.randint(1, SIZE)},
     }[draw]
     chances = {key: [f"{one[0]:x}", one[1]] for key, one in fields.items() if type(one) is tuple}
     return {**fields, **chances, "draw": draw, "id": "0" * 16}
@@ -170,6 +171,14 @@ WRONG = [
     (Signs(SMALL, 1.0), _set(order=4), "order=4: must be an integer >= 6"),
     (Signs(SMALL, 1.0), _set(order=12), "order=12: must be a power of two"),
     (Signs(SMALL, 1.0), _set(own=["7", 3]), "has an epsilon of 1.94591014906"),
+    (Signs(SMALL, 1.0), _set(blocks=2), "has an epsilon of 2.09861228867"),
+    (Blocks(SMALL, 1.0), _drop("blocks"), "order=4: must be an integer >= 6"),
+    (Blocks(SMALL, 1.0), _set(blocks=3), "has an epsilon of 1.51"),
+    (Blocks(SMALL, 1.0), _set(blocks=0), "blocks=0: must be an integer >= 1"),
+    (Blocks(SMALL, 1.0), _set(blocks=6), "blocks=6: must be at most 5"),
+    (Blocks(SMALL, 1.0), _set(blocks="2"), "blocks='2': must be an integer"),
+    (Blocks(SMALL, 1.0), _set(order=2), "order=2: must be an integer >= 4"),
+    (Blocks(SMALL, 1.0), _set(order=2**30), "order=.*must be at most 536870912"),
     (
         HalfBits(SMALL, 1.0),
         _named("other"),
@@ -196,6 +205,48 @@ def test_a_survey_without_its_programs_says_what_to_do():
     words += ["'programs', a field of", "programs \\[\\]"]
     for said, wanted in zip(found, words, strict=True):
         assert wanted.replace("\\", "") in said["error"]
+
+
+def test_a_survey_is_read_partly_where_that_is_asked_for():
+    """What cannot be drawn is named, what is next to it keeps its place; alone it is an error."""
+    menu = {"a": HalfBits(SMALL, 1.0), "k": fw.KRR(SMALL, 1.0), "b": Few(SMALL, 1.0)}
+    spec = fw.Survey(SMALL, {**menu, "r": fw.RAPPOR(SMALL, 1.0)}).for_devices()
+    bare = {key: spec[key] for key in spec if key != "programs"}
+    lone = {**bare, "mechanisms": {name: bare["mechanisms"][name] for name in "ab"}}
+    listed = {**bare, "mechanisms": [*bare["mechanisms"].values()]}
+    body = """(specs) => specs.map((spec) => {
+      try {
+        const read = survey.Survey.parse(spec, { partly: true });
+        return [read.undrawable, read.menu().map(({ place }) => place)];
+      } catch (error) {
+        return error.message;
+      }
+    })"""
+    whole, partly, unnamed, refused = evaluated(body, [spec, bare, listed, lone])
+    assert whole == [[], [0, 1, 2, 3]]
+    assert partly == [["a", "b"], [1, 3]]
+    assert unnamed == [["half-bits", "few"], [1, 3]]
+    assert "mechanism 'few': expected one of" in refused
+    lying = copy.deepcopy(spec)
+    lying["programs"]["a"]["promise"]["epsilon"] = 0.5
+    assert "expected at most the promised 0.5" in evaluated(body, [lying])[0]
+
+
+def test_kinds_that_browsers_draw_by_name_are_those_that_python_says():
+    spec = fw.Survey(SMALL, {"m": fw.KRR(SMALL, 1.0)}).spec()
+    spec["mechanisms"]["m"]["mechanism"] = "?"
+    (said,) = verdict(spec)
+    assert f"expected one of {', '.join(BY_NAME)}, or a program" in said["error"]
+
+
+def test_python_says_which_mechanisms_no_browser_can_draw(monkeypatch):
+    menu = {"k": fw.KRR(SMALL, 1.0), "mine": HalfBits(SMALL, 1.0)}
+    assert undrawable(menu) == ""
+    monkeypatch.setattr(HalfBits, "program", lambda self: None)
+    said = undrawable(menu)
+    assert said.startswith("no browser can draw 'mine' (half-bits), for the class has no program()")
+    assert "it offers the other 1;" in said
+    assert "nobody can answer there" in undrawable({"mine": menu["mine"]})
 
 
 def test_hostile_programs_break_nothing(tmp_path):

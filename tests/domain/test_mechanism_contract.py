@@ -298,6 +298,7 @@ SMALL_LAW = [[0.5, 0.5, 0.0], [0.25, 0.25, 0.5], [0.0, 0.0, 1.0]]
         (fw.BLH(fw.Linear(0, 9), 1.0), "358d8823f996ac9a"),
         (fw.SubsetSelection(fw.Linear(0, 9), 1.0), "d355b929189ae27f"),
         (fw.HadamardResponse(fw.Linear(0, 9), 1.0), "f37aa86bd11365f9"),
+        (fw.HadamardResponse(fw.Linear(0, 9), 3.0, blocks=4), "1709777c3a95a320"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )

@@ -23,7 +23,7 @@ MADE: dict[str, tuple[Any, dict[str, Any]]] = {
     "LocalHashing": (fw.LocalHashing, {**LAWS, "buckets": None}),
     "BLH": (fw.BLH, LAWS),
     "SubsetSelection": (fw.SubsetSelection, {**LAWS, "length": None}),
-    "HadamardResponse": (fw.HadamardResponse, LAWS),
+    "HadamardResponse": (fw.HadamardResponse, {**LAWS, "blocks": 1}),
     "Geometric": (fw.Geometric, LAWS),
     "PlanarGeometric": (fw.PlanarGeometric, {"alphabet": CITY, "epsilon": 1.0}),
     "Identity": (fw.Identity, {"alphabet": SOME}),

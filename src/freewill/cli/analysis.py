@@ -24,6 +24,7 @@ from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import refuse_many
 from freewill.stats.one_step import one_step
 from freewill.stats.robust import robust
+from freewill.stats.shrink import shrink
 from freewill.stats.smooth import smooth
 
 Sources = Annotated[
@@ -69,6 +70,7 @@ class AnyMethod(Method):
             name: Entry(name, function, options, takes_one=False, tells=True)
             for name, function, options in (
                 ("smooth", smooth, ("tol", "max_steps")),
+                ("shrink", shrink, ("tol", "max_steps")),
                 ("one-step", one_step, ()),
                 ("choice-aware", choice_aware, ("tol", "max_steps")),
                 ("robust", robust, ("tol", "max_steps")),

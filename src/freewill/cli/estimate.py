@@ -39,9 +39,9 @@ def estimate(
     method: Annotated[
         str,
         option(
-            "gibu, em, smooth, one-step, choice-aware, robust, inversion, ibu, debias; over many "
-            "mechanisms inversion-m, inversion-r, ibu-m, ibu-r, debias-m, debias-r (the paper's "
-            "[INV]M, [IBU]R, [RAP]M ... work too).",
+            "gibu, em, smooth, shrink, one-step, choice-aware, robust, inversion, ibu, debias; "
+            "over many mechanisms inversion-m, inversion-r, ibu-m, ibu-r, debias-m, debias-r (the "
+            "paper's [INV]M, [IBU]R, [RAP]M ... work too).",
             "--method",
             "-m",
         ),

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from freewill.cli.options import integral, load_survey, option
-from freewill.cli.show import say
+from freewill.cli.show import remark, say
 from freewill.collector.serving import serve as run
+from freewill.domain.programs import undrawable
 from freewill.errors import ParameterError
 
 _MOST_PORTS = 65535
@@ -41,6 +42,9 @@ def serve(
     if port > _MOST_PORTS:
         raise ParameterError(f"--port {port}: expected 0 to {_MOST_PORTS}.")
     offered = {str(path): load_survey(path) for path in surveys}
+    for name, survey in offered.items():
+        if fault := undrawable(survey.mechanisms):
+            remark(f"{name}: {fault}")
     run(offered, _show, host, port, store, min_people, public, new_token)
     say("stopped: everything that was acknowledged is in the store.")
 

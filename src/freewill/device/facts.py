@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from freewill.core.types import FloatArray
+from freewill.core.types import FloatArray, Spec
 from freewill.domain.alphabets.base import Alphabet, distances, refuse_vast
 from freewill.domain.guarantees.audit import MOST_EXPONENT, MOST_TRUTH, typical_distance
 from freewill.domain.guarantees.epsilon import audit_epsilon
@@ -161,8 +161,25 @@ def _sets(mechanism: Mechanism) -> tuple[tuple[float, float] | None, tuple[str, 
             kept = 1 - _nearest(replaced) * (1 - 1 / buckets)
             bits, support = (kept, 1 / buckets), ("hash", buckets)
         case {"draw": "hadamard", "order": order, "own": own}:
-            bits, support = (_nearest(own), 0.5), ("hadamard", order)
+            blocks, size, named = _blocks(program), mechanism.alphabet.size, _nearest(own)
+            each = np.bincount(np.arange(size) % blocks).astype(np.float64)
+            # The share of pairs of values that are of one block.
+            together = float(each @ (each - 1)) / (size * (size - 1))
+            near, far = _block_chances(named, blocks)
+            bits = named, far + together * (near - far)
+            support = ("blocks" if blocks > 1 else "hadamard", blocks * order)
     return bits, support
+
+
+def _blocks(program: Spec | None) -> int:
+    """Return in how many blocks the signs of a program are, 1 where it speaks of none."""
+    return int((program or {}).get("blocks", 1))
+
+
+def _block_chances(own: float, blocks: int) -> tuple[float, float]:
+    """Return how likely a sign stands for another value of the own block, and of another one."""
+    far = (1 - own) / (2 * blocks - 1)
+    return (own + far) / 2, far
 
 
 def _alone(support: Any, size: int, own: float, other: float) -> FloatArray | None:
@@ -258,7 +275,13 @@ def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
     alphabet: Any = mechanism.alphabet
     bits, _ = _sets(mechanism)
     if bits is not None:
-        return _each(alphabet, value, *bits)
+        chances = _each(alphabet, value, *bits)
+        blocks = _blocks(mechanism.program())
+        if blocks > 1:
+            near, far = _block_chances(bits[0], blocks)
+            chances = np.where(np.arange(alphabet.size) % blocks == value % blocks, near, far)
+            chances[value] = bits[0]
+        return chances
     match mechanism:
         case Identity():
             own, other = 1.0, 0.0

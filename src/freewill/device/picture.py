@@ -68,10 +68,11 @@ def _labels(facts: Facts, over: Alphabet, chances: FloatArray, marked: int, titl
     shown = chances.size if chances.size <= _LABELS else _LABELS - 1
     names = tuple(shortened(name) for name in texts(over, np.arange(shown)))
     if shown < chances.size:
-        # Bits do not exclude each other: of those that are not shown, each has the same chance.
         which, rest = "rest", chances[shown:].sum()
         if facts.bits:
-            which, rest = "rest_bits", chances[shown]
+            # Bits do not exclude each other: all that are not shown have one chance, but in blocks.
+            alike = np.ptp(chances[shown:]) == 0
+            which, rest = "rest_bits" if alike else "rest_mean", chances[shown:].mean()
         chances = np.append(chances[:shown], rest)
         names += (say(facts.kind, "picture", which, many=in_digits(over.size - shown, 10)),)
     figures = tuple(percent(facts.between(chance)) for chance in chances.tolist())

@@ -24,14 +24,16 @@ from freewill.core.types import FloatArray, distribution, numbers
 from freewill.domain.alphabets.base import distances
 from freewill.domain.mechanisms.base import Mechanism, brief, is_mechanism
 from freewill.errors import LawError, ParameterError, several, shown
-from freewill.numeric.operators.moments import BitMoments
+from freewill.numeric.operators.moments import BitMoments, SetMoments
 
 _ENTRIES = 1 << 24
 """Of a law that is listed: 128 MiB."""
 _DISTANCES = 1 << 33
 """Products that the best guesses under a distance may take: some seconds."""
-_STEP = 0.1
-"""Of the integral for bits, in log t: its error is below rounding."""
+_STEP = 0.25
+"""Of the integral for sets, in log t: its error, e^(-pi^2 / step), is below rounding."""
+_SMALL = 1e-8
+"""Exponents t r up to which 1 - e^(-t r T) is t r T, and would be lost in rounding."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +128,9 @@ def leakage(
     The prior is uniform unless given. `gain` is a matrix, [guess, value]: what a guess is worth if
     the value is this one (numbers >= 0; as many guesses as you like). Laws whose outputs can be
     listed are summed, O(outputs * k), with the capacity's Newton steps of O(outputs * k^2). Reports
-    of bits, P(v | x) = c_v (1 + r v_x) with independent bits (RAPPOR and other unary encodings;
-    hashing, by an ideal hash), have closed forms for guesses and an integral for information.
+    that name a set of values, P(v | x) = c_v (1 + r v_x), by independent bits (RAPPOR and other
+    unary encodings; hashing, by an ideal hash) or as one of all subsets of a length (subset
+    selection), have closed forms for guesses and an integral for information.
 
     >>> import freewill as fw
     >>> print(fw.leakage(fw.KRR(fw.Categorical(["a", "b", "c", "d"]), epsilon=np.log(3))))
@@ -143,21 +146,28 @@ def leakage(
     weights = np.full(size, 1 / size) if prior is None else distribution(prior, size, "prior")
     gains = None if gain is None else _checked_gain(gain, weights)
     space = mechanism.output_space
-    moments = None if space.listable and space.alphabet is not None else mechanism.moments(weights)
-    if isinstance(moments, BitMoments) and gains is None:
-        return _of_bits(mechanism, weights, moments)
+    if space.alphabet is None:
+        moments = mechanism.moments(weights)
+        # Independent bits are many as soon as there are a few: the closed form is for all of them.
+        listed = space.listable and not isinstance(moments, BitMoments)
+        if isinstance(moments, SetMoments) and gains is None and not (listed and _fits(mechanism)):
+            return _of_sets(mechanism, weights, moments)
     if not space.listable:
-        advice = (
-            "A gain of one's own needs the list: take an alphabet of few values."
-            if isinstance(moments, BitMoments)
-            else "Take an alphabet of few values."
+        advice = "A gain of one's own needs the list: " if gains is not None else ""
+        raise LawError(
+            f"the reports of {mechanism} are too many to be listed. {advice}Take an alphabet of "
+            f"few values."
         )
-        raise LawError(f"the reports of {mechanism} are too many to be listed. {advice}")
-    if mechanism.outputs().shape[0] * size > _ENTRIES:
+    if not _fits(mechanism):
         raise LawError(
             f"the law of {mechanism} has more than {_ENTRIES:,} entries. Take a coarser alphabet."
         )
     return _of_law(mechanism, weights, gains)
+
+
+def _fits(mechanism: Mechanism) -> bool:
+    """Say whether a law whose outputs can be listed may be held as an array."""
+    return bool(len(mechanism.outputs()) * mechanism.alphabet.size <= _ENTRIES)
 
 
 def _of_law(mechanism: Mechanism, prior: FloatArray, gain: FloatArray | None) -> Leakage:
@@ -194,18 +204,12 @@ def _of_law(mechanism: Mechanism, prior: FloatArray, gain: FloatArray | None) ->
     )
 
 
-def _of_bits(mechanism: Mechanism, prior: FloatArray, moments: BitMoments) -> Leakage:
-    """Sum over patterns of bits by what decides: which of the likely values have theirs set.
-
-    P(v | x) is the law of independent bits, each set with chance q, times p / q where v_x is set
-    and (1 - p) / (1 - q) where it is not.
-    """
-    flip, size = moments.flip, prior.size
-    own = flip * (1 + moments.gain) / (1 + flip * moments.gain)
-    even = np.full(size, 1 / size)
-    most = _right_guesses(even, own, flip)
-    told = _bit_information(even, own, flip, moments.gain)
-    after = _right_guesses(prior, own, flip)
+def _of_sets(mechanism: Mechanism, prior: FloatArray, moments: SetMoments) -> Leakage:
+    """Sum over sets of values by what decides: which of the likely values are in them."""
+    size = prior.size
+    most = _right_guesses(np.full(size, 1 / size), moments)
+    after = _right_guesses(prior, moments)
+    even: Any = mechanism.moments(np.full(size, 1 / size))
     # Without a geometry the best guess is wrong, or not at all.
     labels = mechanism.alphabet.plane is None
     return Leakage(
@@ -215,49 +219,47 @@ def _of_bits(mechanism: Mechanism, prior: FloatArray, moments: BitMoments) -> Le
         success_rate=most,
         min_capacity=max(math.log2(most * size), 0.0),
         entropy=_entropy(prior),
-        mutual_information=_bit_information(prior, own, flip, moments.gain),
-        # Renaming the values renames the bits: no prior tells more than the uniform one.
-        capacity=told,
+        mutual_information=_set_information(moments),
+        # Renaming the values renames the sets: no prior tells more than the uniform one.
+        capacity=_set_information(even),
         capacity_gap=0.0,
         prior_error=1 - float(prior.max()) if labels else None,
         posterior_error=1 - after if labels else None,
     )
 
 
-def _right_guesses(prior: FloatArray, own: float, other: float) -> float:
-    """Return the chance to guess right from bits: the likeliest value whose bit is set, mostly.
+def _right_guesses(prior: FloatArray, moments: SetMoments) -> float:
+    """Return the chance to guess right from a set: the likeliest value in it, mostly.
 
-    With the values in the order of the prior, the first bit that is set is that of the j-th with
-    chance q (1 - q)^(j - 1). Then it is this one or, unless it comes first itself, the likeliest of
-    all in spite of its bit; without any bit the likeliest.
+    P(v | x) = Q(v) (1 + r v_x) / (1 + r q). With the values in the order of the prior, the first
+    that is in the set is the j-th as often as Q says (`first_chances`). Then it is this one or,
+    unless it comes first itself, the likeliest of all though it is not in the set; of the empty set
+    the likeliest.
     """
-    likely = np.sort(prior)[::-1]
-    places = np.arange(likely.size)
-    first_set = other * np.exp(places * math.log1p(-other))
-    in_spite = likely[0] * (1 - own) / (1 - other)
-    worth = np.maximum(likely * own / other, np.where(places > 0, in_spite, 0.0))
-    return float(first_set @ worth + math.exp(likely.size * math.log1p(-other)) * in_spite)
+    likely, first = np.sort(prior)[::-1], moments.first_chances()
+    in_spite = np.where(np.arange(likely.size) > 0, likely[0], 0.0)
+    worth = np.maximum(likely * (1 + moments.gain), in_spite)
+    empty = max(1 - float(first.sum()), 0.0)
+    total = float(first @ worth) + empty * float(likely[0])
+    return total / (1 + moments.gain * moments.chance)
 
 
-def _bit_information(prior: FloatArray, own: float, other: float, gain: float) -> float:
-    """Return the bits that independent bits tell: p log(1 + r) - E log(1 + r T).
+def _set_information(moments: SetMoments) -> float:
+    """Return the bits that sets tell: p log(1 + r) - E log(1 + r T), p = q (1 + r) / (1 + r q).
 
     T = sum_x prior_x v_x. The logarithm is an integral, log u = int (e^-t - e^(-t u)) / t dt, and
-    the mean of e^(-t r T) a product over the bits. In log t the integrand falls off on both sides,
-    so that equal steps are exact to rounding.
+    the mean of e^(-t r T) is known (`fading`). In log t the integrand falls off on both sides, so
+    that equal steps are exact to rounding.
     """
-    ends = -(40 + math.log1p(gain)), math.log(750.0)
-    times = np.exp(np.arange(*ends, _STEP))
-    total = 0.0
-    for time in times.tolist():
-        falls = np.exp(-time * gain * prior)
-        bits = 1 - other + other * falls
-        mean = math.exp(float(np.log(bits).sum()))
-        # The true law of v is (1 + r T) / (1 + r q) times that of independent bits.
-        tilted = mean * (1 + float((other * gain * prior * falls / bits).sum()))
-        total += math.exp(-time) * (1 - tilted / (1 + gain * other))
-    expected = _STEP * total
-    return max(own * math.log1p(gain) - expected, 0.0) / math.log(2)
+    gain, chance, prior = moments.gain, moments.chance, moments.theta
+    own = chance * (1 + gain) / (1 + gain * chance)
+    mean = moments.other + (own - moments.other) * float(prior @ prior)
+    times = np.exp(np.arange(-(40 + math.log1p(gain)), math.log(750.0), _STEP))
+    few = times * gain < _SMALL
+    expected = gain * mean * float(times[few].sum())
+    for time in times[~few].tolist():
+        expected += math.exp(-time) * (1 - moments.fading(time))
+    return max(own * math.log1p(gain) - _STEP * expected, 0.0) / math.log(2)
 
 
 def mutual_information(prior: FloatArray, law: FloatArray) -> float:

@@ -14,10 +14,12 @@ import numpy as np
 from freewill.core.types import Spec
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.errors import SpecError, SurveyError, shown
+from freewill.errors import SpecError, SurveyError, printable, shown
 
 DRAWS = ("unary", "subset", "hash", "hadamard", "table")
 """What a browser can draw."""
+BY_NAME = ("geometric", "identity", "k-rr", "matrix", "planar-geometric", "rappor", "shokri")
+"""The kinds that freewill.js draws by their names (device/js/registry.js)."""
 _SAME = 1e-9
 """By how much, relative, chances and laws of two machines may differ."""
 
@@ -29,6 +31,31 @@ def programs_of(mechanisms: Mapping[str, Mechanism]) -> dict[str, Spec]:
     does not know, and the promise that it is held to.
     """
     return {name: spec for name, one in mechanisms.items() if (spec := _whole(one)) is not None}
+
+
+def undrawable(mechanisms: Mapping[str, Mechanism]) -> str:
+    """Say which mechanisms no browser can draw, and what to do about it; nothing if there are none.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 9)
+    >>> undrawable({"coin": fw.KRR(line, 1.0), "bits": fw.OUE(line, 1.0)})
+    ''
+    """
+    kinds = {
+        name: one.name
+        for name, one in mechanisms.items()
+        if one.name not in BY_NAME and one.program() is None
+    }
+    if not kinds:
+        return ""
+    named = " and ".join(f"{printable(name)!r} ({kind})" for name, kind in kinds.items())
+    rest = len(mechanisms) - len(kinds)
+    left = f"it offers the other {rest}" if rest else "nobody can answer there"
+    return (
+        f"no browser can draw {named}, for the class has no program(). The page says so, and "
+        f"{left}; devices in Python draw all. Let program() return how it is drawn "
+        f"(docs/new-mechanism.md), or offer a mechanism that has one."
+    )
 
 
 def _whole(mechanism: Mechanism) -> Spec | None:

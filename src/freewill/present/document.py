@@ -33,6 +33,7 @@ from freewill.stats.misfit import Misfit
 from freewill.stats.planning.mechanisms import MechanismComparison
 from freewill.stats.planning.plan import Plan
 from freewill.stats.robust import RobustEstimate
+from freewill.stats.shrink import ShrunkEstimate
 from freewill.stats.smooth import SmoothEstimate
 
 VERSION = 1
@@ -130,6 +131,8 @@ def _beyond(estimate: Estimate, intervals: Intervals | None) -> dict[str, Any]:
         return {"forged": estimate.forged, "set_aside": rows, "doubt": estimate.doubt}
     if isinstance(estimate, SmoothEstimate):
         return {"width": estimate.width}
+    if isinstance(estimate, ShrunkEstimate):
+        return {"strength": estimate.strength, "df": estimate.df}
     return {}
 
 

@@ -26,6 +26,7 @@ from freewill.stats.intervals import OneStep, fit_of
 from freewill.stats.intervals import intervals as intervals_of
 from freewill.stats.laws.check import FitCheck, check_fit
 from freewill.stats.one_step import one_step as one_step_of
+from freewill.stats.shrink import ShrunkEstimate, shrink
 from freewill.stats.smooth import SmoothEstimate, smooth
 
 if TYPE_CHECKING:
@@ -248,6 +249,10 @@ class Fit(OneStep, Presented):
     def smooth(self, **options: Any) -> SmoothEstimate:
         """Return the smooth estimate of the same evidence; options are those of `fw.smooth`."""
         return smooth(self.evidence, **options)
+
+    def shrink(self, **options: Any) -> ShrunkEstimate:
+        """Return the shrunk estimate of the same evidence; options are those of `fw.shrink`."""
+        return shrink(self.evidence, **options)
 
     def choice_aware(self, **options: Any) -> ChoiceAwareEstimate:
         """Return the estimate for choices that depend on the value (`fw.choice_aware`)."""

@@ -64,7 +64,8 @@ class Kernels:
         if alphabet.plane is None:
             raise AlphabetError(
                 f"the values {alphabet} have no neighbours, and smoothing moves weight to "
-                f"neighbours. Take fw.gibu; or, if the values are in order, a Linear alphabet."
+                f"neighbours. Take fw.gibu, or fw.shrink, which pulls all shares together; or, if "
+                f"the values are in order, a Linear alphabet."
             )
         # `plane` counts rows first, `extent` begins with the axis along a row.
         lengths = [high - low for low, high in reversed(alphabet.extent)]

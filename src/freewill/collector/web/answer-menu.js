@@ -23,7 +23,7 @@ export class Menu {
    */
   constructor(survey, explained) {
     const cards = explainSurvey(survey, explained).map((choice) => this.#card(choice));
-    this.node = group(TEXTS.protection.legend, { class: "menu" }, ...cards);
+    this.node = group(TEXTS.protection.legend, { class: "menu" }, ...cards, missing(survey.undrawable));
   }
 
   focus() {
@@ -51,6 +51,14 @@ export class Menu {
     const more = make("details", {}, make("summary", {}, TEXTS.protection.more), ...rest);
     return make("div", { class: "card option" }, head, open, rest.length ? more : null, picture && figure(picture));
   }
+}
+
+/** @type {(names: string[]) => HTMLElement | null} names what the survey offers and no browser can draw */
+function missing(names) {
+  if (names.length === 0) return null;
+  const { undrawable, others } = TEXTS.protection;
+  const listed = names.flatMap((name, place) => [place ? ", " : "", make("strong", {}, quoted(name))]);
+  return make("p", { class: "undrawable" }, undrawable, ...listed, others);
 }
 
 /** @type {(text: string) => HTMLElement} not told by its colour alone */

@@ -50,6 +50,8 @@ export default {
     yours: "Your answer: ",
     more: "What else it means",
     missing: "No protection is chosen yet. Choose one first.",
+    undrawable: "This survey also offers ",
+    others: ", but no browser can draw such a report: it cannot be chosen here. Nothing is wrong with the others.",
     once:
       "The report is drawn once, by chance, here in your browser. You see it before it is sent. It will not be " +
       "drawn again: whoever had two could guess your answer better.",

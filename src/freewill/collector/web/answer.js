@@ -69,7 +69,7 @@ async function main() {
   }
   let survey;
   try {
-    survey = Survey.parse(text);
+    survey = Survey.parse(text, { partly: true });
   } catch (error) {
     stop(TEXTS.errors.heading, TEXTS.errors.unreadable, error.message);
     return;

@@ -81,11 +81,11 @@ function harmless(picture) {
  * Say what each choice of a survey promises, in the survey's order.
  *
  * @param {import("./survey.js").Survey} survey
- * @param {any} [given] the numbers and pictures of all choices, in this order
+ * @param {any} [given] the numbers and pictures of all that it offers, in this order
  * @returns {(Explanation & {name: string, description: string | null})[]}
  */
 export function explainSurvey(survey, given = null) {
-  return survey.menu().map(({ name, mechanism, description }, place) => {
+  return survey.menu().map(({ name, mechanism, description, place }) => {
     return { name, description, ...explain(mechanism, given?.[place]) };
   });
 }
@@ -118,7 +118,7 @@ export function factsOf(mechanism, given = null) {
     error: errorOf(mechanism, distances, given?.error),
     distances,
     bits: kind === "rappor" ? [1 / (1 + Math.exp(-own / 2)), 1 / (1 + Math.exp(own / 2))] : (mechanism.bits ?? null),
-    support: support && [mechanism.draws, support],
+    support: support && [mechanism.words ?? mechanism.draws, support],
     hidesNothing: several && truths !== null && truths[0] === 1 && epsilon === Infinity,
     tellsTruth: several && truths !== null && truths[1] > MOST_TRUTH,
     weak: several && loss === null && epsilon * (geo && distances ? distances[1] : 1) > MOST_EXPONENT,

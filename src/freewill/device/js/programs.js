@@ -16,7 +16,8 @@ import { Matrix, Mechanism } from "./mechanisms.js";
 /**
  * What a program comes to, beside what all mechanisms have: `odds`, P(y | x) and P(y | x') where they
  * differ most, or the `rows` of a table; `bits`, chances that the own value is named, and another;
- * `support`, of how many values, groups or signs, where a report is not a yes or no to each value.
+ * `support`, of how many values, groups or signs, where a report is not a yes or no to each value, and the
+ * `words` that say so, if not those of the draw.
  *
  * @typedef {Record<string, any> & {drawn: import("./mechanisms.js").Drawn}} Steps
  */
@@ -153,24 +154,39 @@ const DRAWS = {
     };
   }],
 
-  /** A sign of the half that stands for the value or, by a coin, of the other half. */
-  hadamard: [["order", "own"], [], ({ order, own }, mechanism) => {
-    checkWhole("order", order, mechanism.alphabet.size + 1, 2 ** 30);
+  /** A sign of the half of its block that stands for the value or, by a coin, of any other half. */
+  hadamard: [["order", "own"], ["blocks"], ({ order, own, blocks = 1 }, mechanism) => {
+    const { size } = mechanism.alphabet;
+    checkWhole("blocks", blocks, 1, size);
+    checkWhole("order", order, Math.ceil(size / blocks) + 1, Math.floor(2 ** 30 / blocks));
     if ((order & (order - 1)) !== 0) throw new FreewillError(`order=${order}: must be a power of two.`);
-    const half = new Below(order / 2);
+    const [others, half] = [2 * blocks - 1, new Below(order / 2)];
+    const [otherHalf, signs] = [new Below(others), blocks * order];
+    const rowOf = (/** @type {number} */ x) => Math.floor(x / blocks) + 1;
+    const stands = (/** @type {number} */ x, /** @type {number} */ sign) =>
+      x % blocks === Math.floor(sign / order) && parity(rowOf(x) & sign % order) === 0;
     return {
       drawn(index, source) {
         const odd = coin(own.coin, source) ? 0 : 1;
-        const [rest, low] = [half.draw(source), (index + 1) & -(index + 1)];
+        const away = odd ? otherHalf.draw(source) : 0;
+        const rest = half.draw(source);
+        const block = index % blocks;
+        if (away > 0) {
+          const sign = ((away - 1) * order) / 2 + rest;
+          return sign < block * order ? sign : sign + order;
+        }
+        const row = rowOf(index);
+        const low = row & -row;
         // Room for the lowest bit of the row, which sets the parity.
         const sign = (rest & (low - 1)) | ((rest & -low) << 1);
-        return parity((index + 1) & sign) === odd ? sign : sign | low;
+        return block * order + (parity(row & sign) === odd ? sign : sign | low);
       },
-      named: (text) => mechanism.valuesWhere((x) => parity((x + 1) & Number(text)) === 0),
-      outputs: new Linear(0, order - 1),
-      odds: [own.yes, own.no],
-      bits: [own.near, 0.5],
-      support: order,
+      named: (text) => mechanism.valuesWhere((x) => stands(x, Number(text))),
+      outputs: new Linear(0, signs - 1),
+      odds: [own.yes * BigInt(others), own.no],
+      bits: [own.near, otherHalfOf(own.near, size, blocks)],
+      support: signs,
+      ...(blocks > 1 && { words: "blocks" }),
     };
   }],
 
@@ -275,6 +291,19 @@ function mixed(word) {
 /** @type {(seed: number, index: number, buckets: number) => number} the bucket of a value, by fmix32 */
 function hashed(seed, index, buckets) {
   return Math.floor(((mixed(mixed(index + 1) ^ seed) >>> 0) * buckets) / SEEDS);
+}
+
+/**
+ * The chance that a sign stands for another value: its mean over all pairs. In the value's own block each
+ * shares half of the signs of either half; elsewhere its half is as likely as any.
+ *
+ * @type {(own: number, size: number, blocks: number) => number}
+ */
+function otherHalfOf(own, size, blocks) {
+  const [rows, more] = [Math.floor(size / blocks), size % blocks];
+  const together = ((blocks - more) * rows * (rows - 1) + more * (rows + 1) * rows) / (size * (size - 1));
+  const any = (1 - own) / (2 * blocks - 1);
+  return any + (together * (own - any)) / 2;
 }
 
 /** @type {(bits: number) => number} 1 where an odd number of them is set */

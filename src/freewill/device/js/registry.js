@@ -13,6 +13,9 @@ import { Programmed } from "./programs.js";
 
 const LONGEST_NAME = 200;
 
+/** A mechanism of a kind that is not known here, without a program to draw it by. */
+export class UndrawableError extends FreewillError {}
+
 /**
  * Classes, and the fields that they are given, in this order: needed, then free.
  *
@@ -44,7 +47,7 @@ export function mechanismFromSpec(spec, table = null, program = null) {
   const { mechanism: name, version, alphabet, ...rest } = spec;
   const known = typeof name === "string" && Object.hasOwn(KINDS, name);
   if (!known && program === null) {
-    throw new FreewillError(
+    throw new UndrawableError(
       `mechanism ${shown(name)}: expected one of ${Object.keys(KINDS).join(", ")}, or a program under ` +
         '"programs" that says how it is drawn. Write the survey by Survey.save of freewill for Python, ' +
         "which adds the program of every mechanism that a browser can draw.",

@@ -10,13 +10,13 @@ import { hexadecimal } from "./ids.js";
 import { parsedJson } from "./json.js";
 import { SPEC_VERSION } from "./mechanisms.js";
 import { Programmed } from "./programs.js";
-import { mechanismFromSpec } from "./registry.js";
+import { UndrawableError, mechanismFromSpec } from "./registry.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
 /** @typedef {import("./draws.js").Source} Source */
 /** @typedef {{mechanism: string, value: string, report_id: string}} ReportRow */
-/** @typedef {{name: string, mechanism: Mechanism, description: string | null}} Choice */
+/** @typedef {{name: string, mechanism: Mechanism, description: string | null, place: number}} Choice */
 
 const VERSIONS = [1, 2];
 const HEAD = "freewill survey";
@@ -45,14 +45,17 @@ export class Survey {
   #mechanisms;
   /** @type {Map<string, string>} */
   #descriptions;
+  /** @type {Map<number, string>} names, or kinds, of what cannot be drawn, by their places */
+  #undrawable;
 
   /**
    * @param {Alphabet} alphabet
    * @param {Map<string, Mechanism>} mechanisms
    * @param {Record<string, string | null>} [texts] title, question and question_id, which it has
    * @param {Map<string, string>} [descriptions]
+   * @param {Map<number, string>} [undrawable] what else it offers, by the places between these
    */
-  constructor(alphabet, mechanisms, texts = {}, descriptions = new Map()) {
+  constructor(alphabet, mechanisms, texts = {}, descriptions = new Map(), undrawable = new Map()) {
     refuseVast(alphabet);
     if (mechanisms.size === 0) {
       throw new FreewillError("mechanisms={}: a survey offers at least one mechanism.");
@@ -60,6 +63,7 @@ export class Survey {
     this.alphabet = alphabet;
     this.#mechanisms = mechanisms;
     this.#descriptions = descriptions;
+    this.#undrawable = undrawable;
     const { title = null, question = null, question_id = null } = texts;
     Object.assign(this, { title, question, question_id });
     for (const [name, least, most] of TEXTS) checkText(this[name], name, least, most);
@@ -105,10 +109,14 @@ export class Survey {
   /**
    * Read a survey: the text of its JSON file, or the object that it holds.
    *
+   * A mechanism of a kind that is not known here, and that has no program, is an error unless the
+   * survey may be read `partly`: then it is left out, and named by `undrawable`.
+   *
    * @param {string | object} given
+   * @param {{partly?: boolean}} [how]
    * @returns {Survey}
    */
-  static parse(given) {
+  static parse(given, { partly = false } = {}) {
     const spec = /** @type {any} */ (typeof given === "string" ? parsedJson(given) : given);
     const version = isObject(spec) ? spec[HEAD] : undefined;
     if (Number.isInteger(version) && !VERSIONS.includes(version)) {
@@ -126,18 +134,26 @@ export class Survey {
     }
     const alphabet = alphabetFromSpec(spec.alphabet);
     refuseVast(alphabet);
-    const { mechanisms, descriptions } = named(spec);
-    return new Survey(alphabet, mechanisms, spec, descriptions);
+    const { mechanisms, descriptions, undrawable } = named(spec, partly);
+    return new Survey(alphabet, mechanisms, spec, descriptions, undrawable);
+  }
+
+  /** @returns {string[]} the mechanisms that the survey offers and that cannot be drawn here */
+  get undrawable() {
+    return [...this.#undrawable.values()];
   }
 
   /**
-   * What there is to choose from, in the order of the survey.
+   * What there is to choose from, in the order of the survey, each with its place there.
    *
    * @returns {Choice[]}
    */
   menu() {
+    let place = -1;
     return [...this.#mechanisms].map(([name, mechanism]) => {
-      return { name, mechanism, description: this.#descriptions.get(name) ?? null };
+      do place += 1;
+      while (this.#undrawable.has(place));
+      return { name, mechanism, description: this.#descriptions.get(name) ?? null, place };
     });
   }
 
@@ -236,14 +252,18 @@ function pairs(given) {
  * Rebuild the mechanisms, each with the survey's alphabet unless it brings its own.
  *
  * @param {any} survey
+ * @param {boolean} partly whether to leave out those that cannot be drawn, while there are others
  */
-function named(survey) {
+function named(survey, partly) {
   const [tables, programs] = DRAWN_BY.map((name) => new Map(Object.entries(survey[name] ?? {})));
   /** @type {Map<string, Mechanism>} */
   const mechanisms = new Map();
   /** @type {Map<string, string>} */
   const descriptions = new Map();
-  for (const [key, entry] of pairs(survey.mechanisms)) {
+  /** @type {Map<number, string>} */
+  const undrawable = new Map();
+  const offered = pairs(survey.mechanisms);
+  for (const [place, [key, entry]] of offered.entries()) {
     const spec = { version: SPEC_VERSION, alphabet: survey.alphabet, ...entry };
     const given = key ?? spec.name ?? null;
     if (key === null) delete spec.name;
@@ -256,7 +276,12 @@ function named(survey) {
       mechanism = mechanismFromSpec(spec, table, programs.get(given) ?? null);
     } catch (error) {
       if (!(error instanceof FreewillError)) throw error;
-      throw new FreewillError(`mechanism ${shown(given || mechanisms.size + 1)}: ${error.message}`);
+      const left = offered.length - undrawable.size - 1;
+      if (!partly || !(error instanceof UndrawableError) || left === 0) {
+        throw new FreewillError(`mechanism ${shown(given || place + 1)}: ${error.message}`);
+      }
+      undrawable.set(place, String(unnamed ? spec.mechanism : given));
+      continue;
     }
     const name = unnamed ? mechanism.id : given;
     checkName(name);
@@ -278,7 +303,7 @@ function named(survey) {
   if (stray !== undefined) {
     throw new FreewillError(`a program for ${shown(stray)}: expected the name of a mechanism of this survey. Leave it out.`);
   }
-  return { mechanisms, descriptions };
+  return { mechanisms, descriptions, undrawable };
 }
 
 /** @param {unknown} name */

@@ -29,6 +29,7 @@ export default {
     "subset": "Your report names {many} of {size} {values}. Your own is among them with a chance of {own}, and each of the others with a chance of {other}.",
     "hash": "A random number sorts all {values} into {many} groups. Your report is that number and one group: the group of your own {value} with a chance of {own}.",
     "hadamard": "Your report is one of {many} signs, half of which stand for your own {value}. It is one of that half with a chance of {own}. Every other {value} shares half of those signs.",
+    "blocks": "Your report is one of {many} signs. It is one of those that stand for your own {value} with a chance of {own}, and one of those that stand for another with a chance of {other} on average.",
     "other": "Your report is one of {outputs} signs, which need not be {values} themselves.",
     "silence": "With a chance of {chance}, whatever your {value} is, you report nothing. All else here is about the reports that are sent.",
     "several": "Your report has {many} parts, each drawn for itself from the same {value}. Together they tell more than any of them.",
@@ -69,6 +70,7 @@ export default {
     "bins": "Each bar stands for {many} neighbouring {values}.",
     "blocks": "Each square stands for {columns} x {rows} cells.",
     "rest": "{many} others together",
-    "rest_bits": "each of {many} others"
+    "rest_bits": "each of {many} others",
+    "rest_mean": "{many} others, on average"
   }
 }

@@ -183,6 +183,7 @@ class Mechanism(Protocol):
         """Return the laws of outputs of several mechanisms, one below the other, as one operator.
 
         A kind has either this or `operator`. With this thousands of epsilons cost what one does.
+        Those that come here have one `shape`.
         """
         raise LawError(f"{cls.name} has no law: its class must have operator or stacked.")
 
@@ -353,14 +354,14 @@ def stacked_operators(
 ) -> list[Operator]:
     """Return operators whose rows together are the laws of the outputs of each mechanism.
 
-    Neighbours of one kind share an operator where the kind has one for many, unless their reports
-    are so large that a copy of them would be.
+    Neighbours of one kind and `shape` share an operator where the kind has one for many, unless
+    their reports are so large that a copy of them would be.
     """
     pairs = zip(mechanisms, outputs, strict=True)
-    kinds = ((type(mechanism), some.nbytes <= _COPIED_BYTES) for mechanism, some in pairs)
+    kinds = ((type(one), one.shape(), some.nbytes <= _COPIED_BYTES) for one, some in pairs)
     operators: list[Operator] = []
     last = 0
-    for (kind, small), run in groupby(kinds):
+    for (kind, _, small), run in groupby(kinds):
         these = slice(last, last := last + sum(1 for _ in run))
         if small and kind.operator is Mechanism.operator:
             operators.append(kind.stacked(mechanisms[these], outputs[these]))

@@ -1,5 +1,6 @@
-"""Hadamard response: a symbol of K = 2^m, likelier where the value's row of a matrix is +1."""
+"""Hadamard response: a symbol, likelier where the value's row of its block's matrix is +1."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,101 +15,194 @@ from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision,
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.mechanisms.base import Noisy, row_by_row
+from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.mechanisms.unary import checked_advantage
 from freewill.domain.outputs import Symbols
-from freewill.numeric.operators.hadamard import HadamardOperator, even, transformed
+from freewill.numeric.operators.hadamard import (
+    HadamardOperator,
+    even,
+    rows_of,
+    supported,
+    transformed,
+)
 from freewill.numeric.operators.moments import SetChances
 
 
 @dataclass(frozen=True)
 class HadamardResponse(Noisy):
-    """Report one of K = 2^ceil(log2(k + 1)) symbols, likelier those of the value's own half.
+    """Report one of K symbols in B blocks, likelier those of the value's own half of its block.
 
-    Value x has row x + 1 of the Sylvester matrix, and S_x = {y : popcount((x + 1) & y) is even} is
-    half of the symbols: P(y | x) = 2/K p in S_x and 2/K (1 - p) outside, p = e^epsilon /
-    (1 + e^epsilon). Promises epsilon-LDP, tightly. A report is one number, and products cost
-    O(K log K), so that it suits alphabets of millions; where epsilon is small it tells about as
-    much as subset selection. Acharya, Sun and Zhang, "Hadamard response: estimating distributions
-    privately, efficiently, and with little communication" (2019), section 4.
+    A block has b = 2^ceil(log2(k / B + 1)) symbols, one for each column of a Sylvester matrix, and
+    K = B b. Value x has row x // B + 1 of block x % B, and S_x = {y of its block :
+    popcount((x // B + 1) & y % b) is even} is half of the block: P(y | x) = 2/b p in S_x and
+    2/b (1 - p) / (2B - 1) outside, p = e^epsilon / (e^epsilon + 2B - 1). Promises epsilon-LDP,
+    tightly. A report is one number, and products cost O(K log b), so that it suits alphabets of
+    millions.
+
+    One block, the default, is for epsilon up to about 1; `HadamardResponse.best` takes as many as
+    tell most. Acharya, Sun and Zhang, "Hadamard response: estimating distributions privately,
+    efficiently, and with little communication" (2019), section 4 (one block) and 5; there blocks
+    are a power of two and are filled one after the other, here they share the values evenly, which
+    tells more.
 
     >>> import freewill as fw
     >>> fw.HadamardResponse(fw.Linear(0, 2), epsilon=np.log(3)).law().round(12)
     array([[0.375, 0.125, 0.375, 0.125],
            [0.375, 0.375, 0.125, 0.125],
            [0.375, 0.125, 0.125, 0.375]])
+    >>> fw.HadamardResponse(fw.Linear(0, 1), epsilon=np.log(3), blocks=2).law().round(12)
+    array([[0.5       , 0.16666667, 0.16666667, 0.16666667],
+           [0.16666667, 0.16666667, 0.5       , 0.16666667]])
     """
 
     alphabet: Alphabet
     epsilon: float
+    blocks: int = 1
     name: ClassVar[str] = "hadamard-response"
     full_rank: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        why = "A block without values tells nothing."
+        blocks = checked_whole(self.blocks, "blocks", self.name, 1, self.alphabet.size, why)
+        object.__setattr__(self, "blocks", blocks)
+
+    @classmethod
+    def best(cls, alphabet: Alphabet, epsilon: float) -> "HadamardResponse":
+        """Return the one with as many blocks as tell most at an epsilon, at most k.
+
+        `inverse` has a variance of (e^epsilon - 1 + 2B)^2 / (B (e^epsilon - 1)^2) a person where
+        shares are small; B and B + 1 blocks have the same where (e^epsilon - 1)^2 = 4 B (B + 1).
+        Hence about e^epsilon / 2 blocks, and one up to epsilon = 1.34.
+
+        >>> import freewill as fw
+        >>> [fw.HadamardResponse.best(fw.Linear(0, 99), epsilon).blocks for epsilon in (1, 2, 3)]
+        [1, 3, 10]
+        """
+        one = cls(alphabet, epsilon)
+        most = math.ceil((math.hypot(math.expm1(one.epsilon), 1) - 1) / 2)
+        return cls(alphabet, epsilon, min(max(1, most), alphabet.size))
+
     @property
     def order(self) -> int:
-        """How many symbols there are, K."""
-        return int(1 << self.alphabet.size.bit_length())
+        """How many symbols a block has, b."""
+        most = -(-self.alphabet.size // self.blocks)
+        return int(1 << most.bit_length())
 
     @property
     def output_space(self) -> Symbols:
-        """The symbols 0 to K - 1."""
-        return Symbols(Linear(0, self.order - 1))
+        """The symbols 0 to K - 1, block by block."""
+        return Symbols(Linear(0, self.blocks * self.order - 1))
+
+    @property
+    def _others(self) -> int:
+        """How many halves of blocks there are beside the own, 2B - 1."""
+        return 2 * self.blocks - 1
 
     @cached_property
     def own(self) -> Chance:
         """The chance p of a symbol of the own half, rounded down, to privacy."""
         exponent = Dyadic.of(self.epsilon)
-        bits = precision(exponent)
-        return Chance.up(*share(exponential(exponent, bits)), bits).complement
+        bits = precision(exponent, self.blocks.bit_length() - 1)
+        out = share(exponential(exponent, bits), self._others, self._others)
+        return Chance.up(*out, bits).complement
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
-        """Draw which half, then one of its symbols."""
-        odd = ~drawn(self.own, truth.size, rng).reshape(truth.shape)
-        return _member(truth + 1, odd, rng.integers(0, self.order // 2, size=truth.shape))
+        """Draw who answers by the own half, then one of its symbols, or of another half's."""
+        out = ~drawn(self.own, truth.size, rng).reshape(truth.shape)
+        places = rng.integers(0, self.order // 2, size=truth.shape)
+        halves = np.zeros_like(places)
+        if self.blocks > 1:
+            halves = rng.integers(0, self._others, size=truth.shape)
+        return self._symbols(truth, out, np.where(out, halves, 0), places)
 
     def _report(self, value: int, source: Source) -> int:
-        """Toss the coin for the half, then choose one of its symbols."""
-        odd = not self.own.coin(source)
+        """Toss the coin for the own half; else choose which other; then one of its symbols."""
+        out = not self.own.coin(source)
+        half = below(self._others, source) if out else 0
         place = below(self.order // 2, source)
-        return int(_member(np.array(value + 1), np.array(odd), np.array(place)))
+        return int(self._symbols(*map(np.array, (value, out, half, place))))
+
+    def _symbols(self, values: Any, out: Any, halves: Any, places: Any) -> IntArray:
+        """Return symbols: of the own block where `halves` is 0, in its other half where `out` is.
+
+        Else of the halves of the other blocks, in order.
+        """
+        block, rows = rows_of(values, self.blocks)
+        own = block * self.order + _member(rows, out, places)
+        away, column = np.divmod((halves - 1) * (self.order // 2) + places, self.order)
+        other = (away + (away >= block)) * self.order + column
+        return np.where(halves > 0, other, own)
 
     def weights(self) -> list[list[int]]:
-        """Return p in the own half and 1 - p outside, over K / 2 2^shift."""
-        (own, out), places = self.own.weights, range(self.order)
-        rows = range(1, self.alphabet.size + 1)
-        return [[out if (x & y).bit_count() % 2 else own for y in places] for x in rows]
+        """Return (2B - 1) p in the own half and 1 - p outside, over (2B - 1) b / 2 2^shift."""
+        own, out = self.own.weights
+        own *= self._others
+        symbols, values = np.arange(self.blocks * self.order), np.arange(self.alphabet.size)
+        halves = supported(symbols, values, self.order, self.blocks).T.tolist()
+        return [[own if within else out for within in half] for half in halves]
+
+    def parameters(self) -> Spec:
+        """Return epsilon and, where there are several, the blocks: one has no need to be named.
+
+        So surveys, ids and evidence from before there were blocks are what they were.
+        """
+        given = {"epsilon": self.epsilon, "blocks": self.blocks}
+        return given if self.blocks > 1 else {"epsilon": self.epsilon}
+
+    def shape(self) -> Spec:
+        """Return the blocks: laws of other epsilons share an operator with as many."""
+        return {"blocks": self.blocks}
 
     def program(self) -> Spec:
-        """Return the order and the chance of the own half."""
+        """Return the order, the chance of the own half and, where there are several, the blocks."""
         draw = {"draw": "hadamard", "order": self.order, "own": self.own.written}
-        return {**draw, "promise": self.guarantee().describe()}
+        several = {"blocks": self.blocks} if self.blocks > 1 else {}
+        return {**draw, **several, "promise": self.guarantee().describe()}
 
     @classmethod
     def stacked(cls, mechanisms: Sequence[Any], outputs: Sequence[Reports]) -> HadamardOperator:
         """Return the law of these outputs, scaled so that it is 1 in the own half."""
         symbols, epsilon = row_by_row(mechanisms, outputs)
-        order, size = mechanisms[0].order, mechanisms[0].alphabet.size
-        rare = np.exp(-epsilon)
-        scale = np.broadcast_to(np.log(2 / order) - np.log1p(rare), symbols.shape)
-        return HadamardOperator(symbols, order, size, rare, -np.expm1(-epsilon), scale)
+        first, rare = mechanisms[0], np.exp(-epsilon)
+        shape = first.order, first.blocks, first.alphabet.size
+        factor = np.log(2 / first.order) - np.log1p(first._others * rare)
+        scale = np.broadcast_to(factor, symbols.shape)
+        return HadamardOperator(symbols, *shape, rare, -np.expm1(-epsilon), scale)
 
     def log_ratios(self, outputs: Reports) -> FloatArray:
         """Return epsilon where the output is in the own half."""
-        symbols = self.output_space.checked(outputs, self.name)[:, None]
-        return np.asarray(self.epsilon * even(symbols, np.arange(1, self.alphabet.size + 1)))
+        symbols = self.output_space.checked(outputs, self.name)
+        values = np.arange(self.alphabet.size)
+        return np.asarray(self.epsilon * supported(symbols, values, self.order, self.blocks))
 
     def witnesses(self) -> IntArray:
-        """One output that some values have in their half and others have not: 1."""
-        return np.ones(1, dtype=np.int64)
+        """One output that some values have in their half and others have not.
 
-    def set_chances(self) -> SetChances:
-        """Return how likely values have the report in their half; two halves share a quarter."""
+        Symbol 0 is of the first block's halves alone; where there is one block, symbol 1.
+        """
+        return np.full(1, int(self.blocks == 1))
+
+    def set_chances(self) -> SetChances | None:
+        """Return how likely values have the report in their half; two halves share a quarter.
+
+        None in several blocks: others of the own block are likelier than those of another.
+        """
+        if self.blocks > 1:
+            return None
         own = self.own.nearest
         return SetChances(own, 0.5, own / 2, 0.25, varies=False)
 
     def inverse(self, shares: FloatArray) -> FloatArray:
-        """Return the transform of the shares over (e^epsilon - 1) / (e^epsilon + 1) (section 4)."""
-        advantage = checked_advantage(float(np.tanh(self.epsilon / 2)), self)
-        return np.asarray(transformed(shares)[1 : self.alphabet.size + 1] / advantage)
+        """Return the shares of S_x less those of the rest of its block, over what x makes of it.
+
+        That is (e^epsilon - 1) / (e^epsilon + 2B - 1), and the differences are the transform of
+        each block (sections 4 and 5).
+        """
+        made = -math.expm1(-self.epsilon) / (1 + self._others * math.exp(-self.epsilon))
+        block, rows = rows_of(np.arange(self.alphabet.size), self.blocks)
+        differences = transformed(shares, self.blocks)[block * self.order + rows]
+        return np.asarray(differences / checked_advantage(made, self))
 
 
 def _member(rows: IntArray, odd: Any, places: IntArray) -> IntArray:

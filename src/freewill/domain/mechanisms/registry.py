@@ -77,6 +77,7 @@ _NOTES = {
     "p": "a number > q and < 1",
     "q": "a number > 0",
     "buckets": "a whole number > 1",
+    "blocks": "a whole number > 0, at most as many as there are values",
     "length": "a whole number > 0, less than there are values",
     "threshold": "a number from 0 to 1",
     "inner": "a mechanism without its alphabet",

@@ -1,8 +1,9 @@
 """Information in a report of one mechanism at theta: moments of a/p - 1 over all outputs."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -157,53 +158,91 @@ class ListedMoments:
         return np.asarray(self.shares @ square), np.asarray(self.shares @ (square * scored))
 
 
+class Nodes(NamedTuple):
+    """t, the weight of each node, and the probability that a bit is set there, [node, value].
+
+    The two latter may be complex: sums of them are taken by their real parts.
+    """
+
+    times: FloatArray
+    weights: Any
+    chances: Any
+
+
+@runtime_checkable
 class SetMoments(Protocol):
     """Moments of reports that name a set of values, P(v|x) = c_v (1 + gain v_x), v its bits.
+
+    c_v (1 + gain q) is a law Q of sets that favours no value, in which each is with chance q.
 
     With T = sum_y theta_y v_y, E_p[f / (1 + gain T)^j] is an integral over t of t^(j-1) e^-t times
     a mean of f e^(-t gain T), whatever the values are in a set by. Where these are independent
     coins it is a product over the bits, for products of bits f; a kind says at which nodes it is
-    taken, with which weights, and how likely bits are set there.
+    taken, with which weights, and how likely bits are set there (`Nodes`).
     """
 
     theta: FloatArray
     gain: float
 
     @property
-    def _nodes(self) -> tuple[FloatArray, Any, Any]:
-        """t, the weight of each node, and the probability that a bit is set there, [node, value].
+    def chance(self) -> float:
+        """The chance q that a value is in a set of Q."""
 
-        The two latter may be complex: sums of them are taken by their real parts.
+    @property
+    def other(self) -> float:
+        """The chance that a report names a value that is not the true one."""
+
+    def first_chances(self) -> FloatArray:
+        """Return how likely the first of the values, in any order, that a set of Q has is the j-th.
+
+        What is left to 1 is the chance of the empty set.
         """
 
+    def fading(self, time: float) -> float:
+        """Return E_p e^(-t gain T): of the reports that people send, and not of Q."""
+
+    def _blocks(self) -> Iterable[Nodes]:
+        """Return the nodes, some at a time where all of them would take much memory."""
+
     @cached_property
-    def _parts(self) -> tuple[Any, FloatArray]:
-        """Gain times the chances M, and d, where J = (1 + M)' diag(weights) (1 + M) + diag(d)."""
-        _, weights, chance = self._nodes
-        variance = np.real(weights @ (chance * (1 - chance)))
-        return self.gain * chance, self.gain**2 * variance
+    def _variance(self) -> FloatArray:
+        """d, where J = (1 + M)' diag(weights) (1 + M) + diag(d), M the gain times the chances."""
+        parts = (
+            np.real(weights @ (chance * (1 - chance))) for _, weights, chance in self._blocks()
+        )
+        return np.asarray(self.gain**2 * sum(parts))
 
     def product(self, direction: FloatArray) -> FloatArray:
         """Return K u, in O(k) a node."""
-        means, variance = self._parts
         total = direction.sum()
+        image, level = self._variance * direction, -float(total)
         # (1 + M)' diag(weights) (1 + M) u, without an array of 1 + M at each call.
-        images = self._nodes[1] * (total + means @ direction)
-        image = np.real(images @ means) + variance * direction
-        return np.asarray(image + (float(np.real(images.sum())) - total))
+        for _, weights, chance in self._blocks():
+            images = weights * (total + self.gain * (chance @ direction))
+            image += self.gain * np.real(images @ chance)
+            level += float(np.real(images.sum()))
+        return np.asarray(image + level)
 
     def information(self) -> FloatArray:
         """Return K = P J P' with P = I - 1 theta', which loses no digits where noise is strong."""
-        means, variance = self._parts
-        centred = means - (means @ self.theta)[:, None]
-        shift = variance * self.theta
-        matrix = _squared(centred, self._nodes[1]) + np.diag(variance)
-        return np.asarray(matrix - shift[:, None] - shift[None, :] + shift @ self.theta)
+        shift = self._variance * self.theta
+        matrix = np.diag(self._variance)
+        matrix += float(shift @ self.theta)
+        matrix -= shift[:, None]
+        matrix -= shift[None, :]
+        for _, weights, chance in self._blocks():
+            means = self.gain * chance
+            means -= (means @ self.theta)[:, None]
+            matrix += _squared(means, weights)
+        return matrix
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal of K."""
-        means, variance = self._parts
-        return np.asarray(np.real(self._nodes[1] @ (1 + means) ** 2) + variance - 1)
+        parts = (
+            np.real(weights @ (1 + self.gain * chance) ** 2)
+            for _, weights, chance in self._blocks()
+        )
+        return np.asarray(sum(parts) + self._variance - 1)
 
     def system(self) -> SumOfSquares | None:
         """Return nothing: weights may be complex, and K is then no sum of squares."""
@@ -215,15 +254,17 @@ class SetMoments(Protocol):
 
     def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the second and the third moment of s, from those of sums of independent bits."""
-        times, weights, chance = self._nodes
-        bit_variance = chance * (1 - chance)
+        second = third = np.zeros(len(directions))
         along = directions.T
         square = along * along
-        mean, variance = chance @ along, bit_variance @ square
-        skew = (bit_variance * (1 - 2 * chance)) @ (square * along)
-        second = weights @ (mean * mean + variance)
-        third = (weights * times) @ (mean * (mean * mean + 3 * variance) + skew)
-        return np.asarray(self.gain**2 * np.real(second)), np.asarray(self.gain**3 * np.real(third))
+        for times, weights, chance in self._blocks():
+            bit_variance = chance * (1 - chance)
+            mean, variance = chance @ along, bit_variance @ square
+            skew = (bit_variance * (1 - 2 * chance)) @ (square * along)
+            second = second + np.real(weights @ (mean * mean + variance))
+            cubes = mean * (mean * mean + 3 * variance) + skew
+            third = third + np.real((weights * times) @ cubes)
+        return np.asarray(self.gain**2 * second), np.asarray(self.gain**3 * third)
 
 
 def _squared(rows: Any, weights: Any) -> FloatArray:
@@ -264,20 +305,46 @@ class BitMoments(SetMoments):
     flip: float
     gain: float
 
+    @property
+    def chance(self) -> float:
+        """The chance q that a bit is set."""
+        return self.flip
+
+    @property
+    def other(self) -> float:
+        """The same: bits other than the own are drawn by themselves."""
+        return self.flip
+
+    def first_chances(self) -> FloatArray:
+        """Return q (1 - q)^j."""
+        places = np.arange(self.theta.size)
+        return np.asarray(self.flip * np.exp(places * np.log1p(-self.flip)))
+
+    def fading(self, time: float) -> float:
+        """Return E_p e^(-t gain T), by a product over the bits."""
+        falls = np.exp(-time * self.gain * self.theta)
+        bits = 1 - self.flip + self.flip * falls
+        among = float((self.flip * self.gain * self.theta * falls / bits).sum())
+        product = float(np.exp(np.log(bits).sum()))
+        return product * (1 + among) / (1 + self.gain * self.flip)
+
     @cached_property
-    def _nodes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """t, the weight of each t, and the probability that a bit is set there, [t, value]."""
+    def _nodes(self) -> Nodes:
         times, log_weights = nodes_in_time(float(self.theta.max()) * self.gain)
         fall = np.exp(-np.outer(times * self.gain, self.theta))
         mass = (1 - self.flip) + self.flip * fall
         weights = np.exp(log_weights + np.log(mass).sum(axis=1))
-        return times, weights / (1 + self.gain * self.flip), self.flip * fall / mass
+        return Nodes(times, weights / (1 + self.gain * self.flip), self.flip * fall / mass)
+
+    def _blocks(self) -> tuple[Nodes]:
+        return (self._nodes,)
 
     def system(self) -> SumOfSquares:
         """Return a row for each node that counts, and d."""
-        means, variance = self._parts
-        counts = self._nodes[1] > 0
-        return SumOfSquares(DenseOperator(1 + means[counts]), self._nodes[1][counts], variance)
+        _, weights, chance = self._nodes
+        counts = weights > 0
+        rows = DenseOperator(1 + self.gain * chance[counts])
+        return SumOfSquares(rows, weights[counts], self._variance)
 
 
 def about_mean(rows: FloatArray, theta: FloatArray) -> FloatArray:

@@ -6,15 +6,15 @@ the saddle point, where the coins show d on average, the integrand is a bell in 
 their number is spread, and the trapezoid rule needs some dozen nodes for 13 digits.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import expit, gammaln
 
 from freewill.core.types import FloatArray
-from freewill.numeric.operators.moments import SetMoments, nodes_in_time
+from freewill.numeric.operators.moments import Nodes, SetMoments, nodes_in_time
 
 _FURTHEST = 2000.0
 """Exponents beyond which a value is in no subset that counts."""
@@ -26,6 +26,9 @@ _SPREADS, _SPARE = 9, 13
 """Nodes on the circle by the spread of the number of coins that show yes: what the rule mistakes
 for d coins is then e^-40 as likely."""
 _NEGLIGIBLE = 40.0
+_MOST_BYTES, _BLOCK_BYTES = 1 << 28, 1 << 24
+"""Of chances at all nodes that are held, up to some 9,000 values; and of those that are made, and
+taken into a sum, together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,23 +49,70 @@ class SubsetMoments(SetMoments):
     length: int
     gain: float
 
+    @property
+    def chance(self) -> float:
+        """The share of the values that are in a set."""
+        return self.length / self.theta.size
+
+    @property
+    def other(self) -> float:
+        """The share of the other values that are in a set, the true one being in it or not."""
+        own = self.chance * (1 + self.gain) / (1 + self.gain * self.chance)
+        return (self.length - own) / (self.theta.size - 1)
+
+    def first_chances(self) -> FloatArray:
+        """Return C(k-1-j, d-1) / C(k, d), each from the one before it."""
+        size, before = self.theta.size, np.arange(self.theta.size - 1)
+        ratios = np.maximum(size - self.length - before, 0) / (size - 1 - before)
+        return np.asarray(self.chance * np.append(1.0, np.cumprod(ratios)))
+
+    def fading(self, time: float) -> float:
+        """Return E_p e^(-t gain T), by the nodes of one t."""
+        if np.ptp(self.theta) == 0:
+            return float(np.exp(-time * self.gain * self.chance))
+        # Over the same for t = 0, so that what the logarithm of all ways is off by cancels.
+        return self._mean_at(time) / self._whole
+
     @cached_property
-    def _nodes(self) -> tuple[FloatArray, Any, Any]:
-        """t, weights and chances of all pairs of t and angle that count."""
+    def _whole(self) -> float:
+        return self._mean_at(0.0)
+
+    def _mean_at(self, time: float) -> float:
+        fall = np.minimum(time * self.gain * self.theta, _FURTHEST)
+        _, weights, chances = self._on_circle(time, 0.0, fall)
+        return float(np.real(weights @ (1 + self.gain * (chances @ self.theta))))
+
+    def _blocks(self) -> Iterable[Nodes]:
+        """Return all pairs of t and angle that count: held, or made anew where they are many."""
+        return self._made() if self._held is None else self._held
+
+    @cached_property
+    def _held(self) -> list[Nodes] | None:
+        held, size = list[Nodes](), 0
+        for nodes in self._made():
+            size += nodes.chances.nbytes
+            if size > _MOST_BYTES:
+                return None
+            held.append(nodes)
+        return held
+
+    def _made(self) -> Iterator[Nodes]:
+        """Yield the nodes, as many values of t together as make a block."""
         times, log_weights = nodes_in_time(float(self.theta.max()) * self.gain)
         least = float(np.sort(self.theta)[: self.length].sum()) * self.gain
         counts = times * least < _NOTHING
-        falls = np.minimum(np.outer(times[counts] * self.gain, self.theta), _FURTHEST)
-        each = [
-            self._on_circle(time, log_weight, fall)
-            for time, log_weight, fall in zip(
-                times[counts], log_weights[counts], falls, strict=True
-            )
-        ]
-        all_times, weights, chances = map(np.concatenate, zip(*each, strict=True))
-        return all_times, weights, chances
+        block, size = list[Nodes](), 0
+        for time, log_weight in zip(times[counts], log_weights[counts], strict=True):
+            fall = np.minimum(time * self.gain * self.theta, _FURTHEST)
+            block.append(self._on_circle(time, log_weight, fall))
+            size += block[-1].chances.nbytes
+            if size > _BLOCK_BYTES:
+                yield _together(block)
+                block, size = [], 0
+        if block:
+            yield _together(block)
 
-    def _on_circle(self, time: float, log_weight: float, fall: FloatArray) -> tuple[Any, Any, Any]:
+    def _on_circle(self, time: float, log_weight: float, fall: FloatArray) -> Nodes:
         """Return the nodes of one t: z = e^(s + i phi), the own weights of values e^-fall."""
         size, saddle = fall.size, self._saddle(fall)
         chance = expit(saddle - fall)
@@ -81,7 +131,7 @@ class SubsetMoments(SetMoments):
         logs = product - self.length * (saddle + 1j * angles) + (log_weight - norm)
         # An angle stands for its negative too, whose terms are the complex conjugates.
         weights = np.exp(logs) * np.where(angles > 0, 2, 1)
-        return np.full(angles.size, time), weights, chances
+        return Nodes(np.full(angles.size, time), weights, chances)
 
     def _saddle(self, fall: FloatArray) -> float:
         """Return s at which coins of chances 1 / (1 + e^(fall - s)) show `length` on average."""
@@ -93,3 +143,7 @@ class SubsetMoments(SetMoments):
             else:
                 high = middle
         return (low + high) / 2
+
+
+def _together(some: list[Nodes]) -> Nodes:
+    return Nodes(*map(np.concatenate, zip(*some, strict=True)))
