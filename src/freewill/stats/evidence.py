@@ -73,7 +73,8 @@ class Group:
     @property
     def light(self) -> bool:
         """Whether the reports were counted, or are few and lie in memory."""
-        bits = self.rows * self.mechanism.alphabet.size
+        space: Any = self.mechanism.output_space
+        bits = self.rows * (8 * space.width if space.packed else self.mechanism.alphabet.size)
         return self.table is not None or (bits <= _FEW_BITS and self.held)
 
     @cached_property

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec, is_number, numbers
+from freewill.core.types import FloatArray, PackedBits, Reports, Spec, is_number, numbers
 from freewill.domain.alphabets.base import Alphabet, checked_indices, encode_values
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.sources import Source, below, checked_source, generator

@@ -10,6 +10,7 @@ import numpy as np
 from freewill.core.types import FloatArray, IntArray, Reports
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Dyadic, precision
+from freewill.domain.draws.each import steps
 from freewill.domain.draws.noise import TwoSided, shortened
 from freewill.domain.draws.sources import Source
 from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy
@@ -71,6 +72,13 @@ class Geometric(Noisy):
         """Add a step to each value, digit by digit, and clip."""
         steps = self.steps.many(truth.size, rng).signed.reshape(truth.shape)
         return np.asarray(np.clip(truth + steps, 0, self.alphabet.size - 1))
+
+    @classmethod
+    def reports_of_rows(cls, rows: Rows, truth: IntArray, rng: np.random.Generator) -> IntArray:
+        """Do the same with an epsilon a row."""
+        size, exponents = rows.alphabet.size, rows.each * rows.alphabet.step
+        drawn = steps(exponents, size, lambda row: rows.of(row).steps, rng)
+        return np.asarray(np.clip(truth + drawn, 0, size - 1))
 
     def _report(self, value: int, source: Source) -> int:
         """Add one step, and clip."""

@@ -10,13 +10,14 @@ import numpy as np
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
+from freewill.domain.draws.each import coins
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, Noisy
 from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance
 from freewill.domain.mechanisms.rows import Rows, row_by_row
-from freewill.domain.mechanisms.unary import UnaryEncoding, checked_advantage
+from freewill.domain.mechanisms.unary import BitLogs, UnaryEncoding, checked_advantage
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.support import BitOperator, SymbolOperator, bit_counts
 
@@ -67,6 +68,14 @@ class KRR(Noisy):
         blind = rng.integers(0, self.alphabet.size, size=truth.shape)
         replaced = drawn(self.replaced, truth.size, rng).reshape(truth.shape)
         return np.where(replaced, blind, truth)
+
+    @classmethod
+    def reports_of_rows(cls, rows: Rows, truth: IntArray, rng: np.random.Generator) -> IntArray:
+        """Do the same with an epsilon a row."""
+        size, other = rows.alphabet.size, np.exp(-rows.each)
+        blind = rng.integers(0, size, size=truth.size)
+        chances = size * other / (1 + (size - 1) * other)
+        return np.where(coins(chances, lambda row: rows.of(row).replaced, rng), blind, truth)
 
     def _report(self, value: int, source: Source) -> int:
         """Toss the coin; replaced, the report is any value."""
@@ -174,6 +183,12 @@ class RAPPOR(UnaryEncoding, Noisy):
         exponent = Dyadic.of(self.epsilon).doubled(-1)
         bits = precision(exponent)
         return Chance.up(*share(exponential(exponent, bits)), bits)
+
+    @classmethod
+    def logs_of(cls, epsilon: Any) -> BitLogs:
+        """Return the logarithms of 1 - f and f."""
+        rest = -np.log1p(np.exp(-epsilon / 2))
+        return BitLogs(epsilon, rest, rest - epsilon / 2, rest)
 
     @property
     def own(self) -> Chance:

@@ -14,6 +14,8 @@ from freewill.numeric.operators.base import Operator, RowNumbers, StackOperator
 
 _COPIED_BYTES = 1 << 20
 """Reports of a mechanism up to which they are copied, to stand beside those of others."""
+_MANY = 1000
+"""Rows a mechanism from which on it is sooner to draw those of each by themselves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +35,11 @@ class Rows:
     @property
     def epsilon(self) -> RowNumbers:
         """The epsilon of each row, one number where all have the same."""
-        if self.epsilons.size == 1:
-            return float(self.epsilons[0])
+        return float(self.epsilons[0]) if self.epsilons.size == 1 else self.each
+
+    @property
+    def each(self) -> FloatArray:
+        """The epsilon of each row."""
         return np.asarray(self.epsilons[self.which])
 
     def of(self, row: int) -> Any:
@@ -52,15 +57,15 @@ class Rows:
 
     def reports(self, kind: type[Mechanism], truth: IntArray, rng: np.random.Generator) -> Reports:
         """Draw a report for each value by the mechanism of its row: at once, if the kind can."""
-        drawn = kind.reports_of_rows(self, truth, rng)
-        if drawn is not None or not truth.size:
-            return self.member(0).obfuscate(truth, rng) if drawn is None else drawn
+        if truth.size < _MANY * self.epsilons.size:
+            at_once = kind.reports_of_rows(self, truth, rng)
+            if at_once is not None:
+                return at_once
+        drawn: Any = self.member(0).obfuscate(truth[:0], rng)
+        drawn = np.empty((truth.size, *drawn.shape[1:]), dtype=drawn.dtype)
         for mechanism, rows in self.runs():
-            some = np.asarray(mechanism.obfuscate(truth[rows], rng))
-            if drawn is None:
-                drawn = np.empty((truth.size, *some.shape[1:]), dtype=some.dtype)
-            drawn[rows] = some
-        return drawn  # type: ignore[return-value]
+            drawn[rows] = mechanism.obfuscate(truth[rows], rng)
+        return drawn  # type: ignore[no-any-return]
 
     def law(self, kind: type[Mechanism], outputs: Reports) -> Operator:
         """Return the law of outputs, each of the mechanism of its row: by numbers, if it can be."""
