@@ -102,12 +102,12 @@ from freewill.stats.estimators.inversion import inversion as inversion
 from freewill.stats.estimators.methods import combine_mechanisms as combine_mechanisms
 from freewill.stats.estimators.methods import combine_results as combine_results
 from freewill.stats.evidence import Evidence as Evidence
-from freewill.stats.evidence import Group as Group
 from freewill.stats.evidence import merge as merge
 from freewill.stats.fit import Fit as Fit
 from freewill.stats.fit import fit as fit
 from freewill.stats.forged import SetAside as SetAside
 from freewill.stats.functionals import Functionals as Functionals
+from freewill.stats.groups import Group as Group
 from freewill.stats.information import Information as Information
 from freewill.stats.intervals import Intervals as Intervals
 from freewill.stats.intervals import intervals as intervals

@@ -19,7 +19,8 @@ from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.systems import DenseSystem, rows_beside, structured_system
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, Group, refuse_nobody, refuse_unheld
+from freewill.stats.evidence import Evidence, refuse_nobody, refuse_unheld
+from freewill.stats.groups import Group
 
 _DENSE, _SMALL = 1 << 22, 1 << 18
 """Entries of the law up to which it is held as an array; where it has structure, fewer."""

@@ -10,7 +10,8 @@ from freewill.core.types import IntArray, Reports, checked_counts
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.mechanisms.rows import stacked_operators
 from freewill.errors import EvidenceError, FreewillError, several, shown
-from freewill.stats.evidence import Evidence, Group, assemble, grouped, listed
+from freewill.stats.evidence import Evidence, assemble, listed
+from freewill.stats.groups import Group, grouped
 
 
 def collect(parts: Iterable[Sequence[Any]]) -> Evidence:

@@ -20,9 +20,10 @@ from freewill.stats.choice.check import preference
 from freewill.stats.difference import written
 from freewill.stats.estimators.estimate import Estimate, Start, default_tolerance
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, names_of, too_small
+from freewill.stats.evidence import Evidence, names_of
 from freewill.stats.forged import Forgery, Search, apart, in_words
 from freewill.stats.functionals import checked_level
+from freewill.stats.groups import too_small
 from freewill.stats.information import pulled, several_people
 from freewill.stats.intervals import OneStep, fit_of
 from freewill.stats.laws.check import Crowd, FitCheck, check_fit, choice_law
@@ -296,7 +297,7 @@ def _volume(evidence: Evidence, theta: FloatArray) -> float:
     scale = np.sqrt(inside)
     total = np.zeros((inside.size, inside.size))
     for group in evidence.groups:
-        total += group.people * group.mechanism.moments(inside).information()
+        total += group.people * group.moments(inside).information()
     values = np.linalg.eigvalsh(scale[:, None] * total * scale)
     return float(np.log1p(np.maximum(values, 0.0)).sum()) / 2
 

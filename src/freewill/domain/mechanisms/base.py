@@ -34,6 +34,7 @@ from freewill.numeric.operators.base import Operator, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments, SetChances
 
 if TYPE_CHECKING:
+    from freewill.domain.mechanisms.public import PublicPart
     from freewill.domain.mechanisms.rows import Rows
     from freewill.numeric.operators.sampled import SampledLaw
 
@@ -204,6 +205,10 @@ class Mechanism(Protocol):
 
     def set_chances(self) -> SetChances | None:
         """Return how likely values are in the set that a report names, where it names one."""
+        return None
+
+    def public(self) -> "PublicPart | None":
+        """Return the part of each report that the value does not move, where there is one."""
         return None
 
     def moments(self, theta: FloatArray) -> Moments:

@@ -14,12 +14,14 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.sources import Source, below, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
 from freewill.domain.mechanisms.base import Mechanism, held_beside_epsilon
+from freewill.domain.mechanisms.levels import Levels
 from freewill.domain.mechanisms.parameters import checked_positive, needed_beside_epsilon
 from freewill.domain.mechanisms.rows import Rows
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Records
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.base import Operator
+from freewill.numeric.operators.moments import Moments
 
 MOST_LEVELS = 1 << 24
 """Levels that a family may have: three bytes of a report."""
@@ -85,7 +87,9 @@ class Family(Mechanism):
                 f'such as {{"buckets": 4}}.'
             )
         given = dict(self.held or {})
-        ends = [self._made(epsilon, given) for epsilon in (self._epsilons(0), self._epsilons(-1))]
+        ends = [
+            self._member(epsilon, given) for epsilon in (self.epsilons_of(0), self.epsilons_of(-1))
+        ]
         lists = [name for name, value in ends[0].parameters().items() if not is_number(value)]
         if lists:
             raise ParameterError(
@@ -94,9 +98,13 @@ class Family(Mechanism):
             )
         if ends[0].output_space == ends[1].output_space:
             return given
-        middle = self._made(self._epsilons(int(self.level(math.sqrt(math.prod(self.epsilon))))), {})
+        middle = self._member(
+            self.epsilons_of(int(self.level(math.sqrt(math.prod(self.epsilon))))), {}
+        )
         given = {**held_beside_epsilon(middle), **given}
-        ends = [self._made(epsilon, given) for epsilon in (self._epsilons(0), self._epsilons(-1))]
+        ends = [
+            self._member(epsilon, given) for epsilon in (self.epsilons_of(0), self.epsilons_of(-1))
+        ]
         if ends[0].output_space != ends[1].output_space:
             raise ParameterError(
                 f"{self._named} cannot be: its reports at epsilon {self.epsilon[0]:g} are "
@@ -105,7 +113,7 @@ class Family(Mechanism):
             )
         return given
 
-    def _made(self, epsilon: Any, held: Spec) -> Any:
+    def _member(self, epsilon: Any, held: Spec) -> Any:
         return self.kind.from_parameters(self.alphabet, {**held, "epsilon": float(epsilon)})
 
     # Levels and members ------------------------------------------------------------------------
@@ -116,7 +124,7 @@ class Family(Mechanism):
         low, high = self.epsilon
         return math.floor((high - low) / self.step + NEAR)
 
-    def _epsilons(self, levels: Any) -> FloatArray:
+    def epsilons_of(self, levels: Any) -> FloatArray:
         """Return the epsilons of levels, from the end where they are negative."""
         low, high = self.epsilon
         places = np.where(np.asarray(levels) < 0, np.asarray(levels) + self.last + 1, levels)
@@ -127,7 +135,7 @@ class Family(Mechanism):
     @cached_property
     def levels(self) -> FloatArray:
         """The epsilons on offer, in rising order."""
-        return self._epsilons(np.arange(self.last + 1))
+        return self.epsilons_of(np.arange(self.last + 1))
 
     def level(self, epsilon: Any) -> Any:
         """Return the level of an epsilon, or of each in an array: rounded down.
@@ -159,12 +167,16 @@ class Family(Mechanism):
             )
         return self.member(self.level(epsilon))
 
+    def made(self, epsilon: Any) -> Any:
+        """Return a mechanism of the kind at any epsilon, whether there is such a level or not."""
+        return self._member(epsilon, self.held)
+
     def member(self, level: int) -> Any:
         """Return the mechanism at a level."""
         if level not in self._members:
             if len(self._members) >= _KEPT:
                 self._members.clear()
-            self._members[level] = self._made(self._epsilons(level), self.held)
+            self._members[level] = self.made(self.epsilons_of(level))
         return self._members[level]
 
     @cached_property
@@ -211,7 +223,7 @@ class Family(Mechanism):
             there = np.zeros(1, dtype=np.int64)
         return Rows(
             self.alphabet,
-            self._epsilons(there),
+            self.epsilons_of(there),
             which.reshape(levels.shape),
             lambda place: self.member(int(there[place])),
             -math.log(self.last + 1),
@@ -247,6 +259,14 @@ class Family(Mechanism):
         """Return the law of these outputs, each at its own level."""
         levels, reports = self.output_space.split(self.output_space.checked(outputs, self.name))
         return self._rows(levels).law(self.kind, reports)
+
+    def public(self) -> Levels:
+        """Return the levels, which say nothing of the value."""
+        return Levels(self)
+
+    def moments(self, theta: FloatArray) -> Moments:
+        """Return what a report tells at theta where levels are drawn evenly."""
+        return self.public().moments(theta, np.ones(self.last + 1))
 
     def log_ratios(self, outputs: Reports) -> FloatArray | None:
         """Return those of the members."""
@@ -304,7 +324,7 @@ class Family(Mechanism):
 
     def within(self, first: int, last: int) -> Self:
         """Return the family of the levels from `first` to `last`."""
-        low, high = self._epsilons(np.array([first, last])).tolist()
+        low, high = self.epsilons_of(np.array([first, last])).tolist()
         return replace(self, epsilon=(low, high))
 
     def __hash__(self) -> int:

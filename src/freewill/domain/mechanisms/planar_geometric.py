@@ -20,6 +20,7 @@ from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.convolution import ConvolutionOperator
 from freewill.numeric.operators.folded_kernel import FoldedKernel
 from freewill.numeric.operators.planar_rows import planar_rows
+from freewill.numeric.quadrature import gauss
 
 _NEGLIGIBLE = 50.0
 _FLAT = 1e-18
@@ -318,12 +319,11 @@ def tail_rule(reach: float, flat: float = 0.0) -> tuple[FloatArray, FloatArray]:
 
 
 def _counting_gauss(length: float) -> tuple[FloatArray, FloatArray]:
-    """Gauss rule for the sum over 0, 1, ..., length-1 (Golub and Welsch 1969)."""
+    """Gauss rule for the sum over 0, 1, ..., length-1."""
     order = np.arange(1, _NODES, dtype=np.float64)
     # In units of the length, whose square may be too large a number.
     beta = order**2 * (1 - (order / length) ** 2) / (4 * (4 * order**2 - 1))
-    jacobi = np.diag(np.sqrt(beta), -1)
-    # Of the symmetric matrix only the lower triangle is read. Its diagonal, the centre of the
-    # block, is added afterwards: nodes keep their digits relative to the block.
-    nodes, vectors = np.linalg.eigh(jacobi)
-    return nodes * length + (length - 1) / 2, np.asarray(length * vectors[0] ** 2)
+    # The diagonal, the centre of the block, is added afterwards: nodes keep their digits relative
+    # to the block.
+    nodes, weights = gauss(np.zeros(_NODES), np.sqrt(beta))
+    return nodes * length + (length - 1) / 2, np.asarray(length * weights)

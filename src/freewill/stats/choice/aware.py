@@ -41,7 +41,8 @@ from freewill.stats.estimators.estimate import (
     whole,
 )
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, checked_evidence, name_of
+from freewill.stats.evidence import Evidence, checked_evidence
+from freewill.stats.groups import name_of
 from freewill.stats.information import Work
 from freewill.stats.intervals import Intervals
 

@@ -20,8 +20,9 @@ from freewill.stats.difference import (
     written,
 )
 from freewill.stats.estimators.estimate import Start, slope_at
-from freewill.stats.evidence import Evidence, names_of, too_small
+from freewill.stats.evidence import Evidence, names_of
 from freewill.stats.functionals import checked_level
+from freewill.stats.groups import too_small
 from freewill.stats.information import several_people
 from freewill.stats.intervals import OneStep, fit_of
 

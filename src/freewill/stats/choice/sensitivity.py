@@ -16,8 +16,9 @@ from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.choice.check import NEGLIGIBLE, ROUNDING, Scores, check_choice, preference
 from freewill.stats.difference import weighted_chi_square_tail
 from freewill.stats.estimators.estimate import Start
-from freewill.stats.evidence import Evidence, names_of, too_small
+from freewill.stats.evidence import Evidence, names_of
 from freewill.stats.functionals import checked_level, weights_of
+from freewill.stats.groups import too_small
 from freewill.stats.information import several_people
 from freewill.stats.intervals import OneStep, fit_of
 

@@ -34,7 +34,8 @@ from freewill.stats.estimators.estimate import (
     whole,
 )
 from freewill.stats.estimators.identifiability import unresolved_directions
-from freewill.stats.evidence import Evidence, Group, assemble, checked_evidence, grouped
+from freewill.stats.evidence import Evidence, assemble, checked_evidence
+from freewill.stats.groups import Group, grouped
 
 SolverName = Literal["interior", "linear", "conjugate", "columns", "passes"]
 

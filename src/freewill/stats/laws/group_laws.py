@@ -1,17 +1,16 @@
 """What the reports of a group are compared with: sums over them, their means and covariances."""
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
 
-from freewill.core.types import FloatArray, IntArray, Reports
+from freewill.core.types import FloatArray, Reports
 from freewill.domain.mechanisms.base import Mechanism, held_beside_epsilon
 from freewill.errors import FreewillError
 from freewill.numeric.operators.moments import SetChances
-from freewill.stats.evidence import Group
+from freewill.stats.groups import Group
 
 _EPSILON_STEP = 1e-3
 """Share of epsilon by which it is moved to see how the law moves."""
@@ -48,7 +47,7 @@ class GroupLaw:
     counted = False
 
     def __init__(self, group: Group, theta: FloatArray) -> None:
-        self.people, self._mechanism, self._theta = group.people, group.mechanism, theta
+        self.people, self._group, self._theta = group.people, group, theta
         self.sums, self.slopes = np.zeros(0), np.zeros((0, theta.size))
         self.expected, self._covariance = np.zeros(0), np.zeros((0, 0))
 
@@ -68,7 +67,7 @@ class GroupLaw:
     def _root(self) -> FloatArray:
         """R with R R' the covariance of all sums and sum a / p - 1."""
         cross = self.people * self.slopes
-        information = self.people * self._mechanism.moments(self._theta).information()
+        information = self.people * self._group.moments(self._theta).information()
         roots, vectors = np.linalg.eigh(
             np.block([[self._covariance, cross], [cross.T, information]])
         )
@@ -224,7 +223,7 @@ class DrawnLaw(GroupLaw):
         if not self.has_epsilon:
             return
         slope = law.operator.adjoint(law.mass * drawn)
-        self.sums = np.array([sum(float(score(some) @ many) for some, many in blocks_of(group))])
+        self.sums = np.array([sum(float(score(some) @ many) for some, many in group.blocks())])
         self.slopes = (slope - slope @ theta)[None, :]
         self._covariance = np.array([[self.people * (square - mean**2)]])
 
@@ -280,22 +279,10 @@ def _set_law(chances: SetChances, size: int) -> FloatArray:
 def _set_counts(group: Group, size: int) -> FloatArray:
     """Return in how many reports how many bits are set."""
     set_bits = np.zeros(size + 1)
-    for outputs, counts in blocks_of(group):
+    for outputs, counts in group.blocks():
         law: Any = group.mechanism.operator(outputs)
         set_bits += np.bincount(law.ones, counts, minlength=size + 1)
     return set_bits
-
-
-def blocks_of(group: Group) -> Iterator[tuple[Reports, IntArray]]:
-    """Yield the reports of a group with their counts, wherever they lie."""
-    if group.table is not None:
-        yield group.table
-        return
-    for stream in group.streams:
-        blocks: Any = stream.source.blocks()
-        for block in blocks:
-            if block.mechanism == group.mechanism.id:
-                yield block.outputs, block.numbers
 
 
 def log_chances(mechanism: Mechanism, outputs: Reports, theta: FloatArray) -> FloatArray:
