@@ -111,9 +111,10 @@ class AtomModel:
         self.places: IntArray = np.flatnonzero(may[self.group])
         if not self.places.size:
             raise EvidenceError(
-                f"{several(len(groups), 'mechanism')} that all report bits: forged reports are "
-                f"found on outputs that too many people send, and bits hardly repeat. Take "
-                f"fw.gibu, or collect reports that are symbols, such as those of k-RR, as well."
+                f"{several(len(groups), 'mechanism')} that all report bits, or an epsilon beside "
+                f"a value: forged reports are found on outputs that too many people send, and "
+                f"these hardly repeat. Take fw.gibu, or collect reports that are symbols, such as "
+                f"those of k-RR, as well."
             )
         self._bits = any(group.structure == "bits" for group in groups)
         law: Operator = evidence.operator

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -85,18 +86,10 @@ class Evidence(Presented):
         >>> [group.name for group in fw.collect([(any_epsilon, reports)]).split.groups]
         ['0.5 to 1', '1.5 to 2', '2.5 to 3', '3.5 to 4']
         """
-        pieces = [group.split for group in self.groups]
+        pieces = [group.split(beside=len(self.groups) > 1) for group in self.groups]
         if all(len(some) == 1 for some in pieces):
             return self
-        several_groups = len(pieces) > 1
-        groups = [
-            replace(piece, name=f"{name_of(group)}, {piece.name}")
-            if several_groups and len(some) > 1
-            else piece
-            for group, some in zip(self.groups, pieces, strict=True)
-            for piece in some
-        ]
-        return assemble(self.alphabet, groups, self.digests)
+        return assemble(self.alphabet, chain(*pieces), self.digests)
 
     @cached_property
     def light(self) -> "Evidence":

@@ -1,7 +1,7 @@
 """A group: the reports of all people who chose one mechanism, counted or as they came."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
 from typing import Any
@@ -39,6 +39,8 @@ class Group:
     table: tuple[Reports, IntArray] | None
     streams: tuple[Stream, ...] = ()
     name: str = ""
+    piece: bool = False
+    """Whether it is a part of a group that was split."""
 
     @cached_property
     def people(self) -> int:
@@ -149,23 +151,27 @@ class Group:
             return self.mechanism.moments(theta)
         return part.moments(theta, self.public)
 
-    @cached_property
-    def split(self) -> "tuple[Group, ...]":
-        """The group as a few of neighbouring public parts, with about as many people each."""
+    def split(self, beside: bool = False) -> "tuple[Group, ...]":
+        """Return the group as a few of neighbouring public parts, with about as many people each.
+
+        They are named by these and, `beside` other groups, by the group. A piece is not split.
+        """
         part, most = self.mechanism.public(), min(_PARTS, self.people // _EACH)
-        if part is None or self.public is None or most < 2:
+        if part is None or self.public is None or most < 2 or self.piece:
             return (self,)
+        before = f"{name_of(self, short=True)}, " if beside else ""
         wanted = np.arange(1, most) / most * self.people
         cuts = np.unique(np.searchsorted(np.cumsum(self.public), wanted, side="right"))
         ends = np.append(cuts[(cuts > 0) & (cuts < part.places)], part.places)
-        groups = []
+        groups, there = [], part.of(self.outputs)
         for first, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
-            there = part.of(self.outputs)
             some = np.flatnonzero((there >= first) & (there < end))
             if some.size:
                 inside = part.renumbered(self.outputs[some], first, end - 1)
                 own = [(inside, self.counts[some])]
-                groups.append(grouped(part.within(first, end - 1), own, part.label(first, end - 1)))
+                name = f"{before}{part.label(first, end - 1)}"
+                group = grouped(part.within(first, end - 1), own, name)
+                groups.append(replace(group, piece=True))
         return tuple(groups)
 
     def __eq__(self, other: object) -> bool:

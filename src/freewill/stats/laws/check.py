@@ -15,10 +15,11 @@ from freewill.stats.evidence import Evidence, names_of
 from freewill.stats.functionals import checked_level
 from freewill.stats.groups import too_small
 from freewill.stats.information import inverse_on_simplex, pulled, several_people
-from freewill.stats.intervals import OneStep, fit_of
+from freewill.stats.intervals import OneStep
 from freewill.stats.laws.departures import Explained, StickingOut, explained, sticking_out
 from freewill.stats.laws.group_laws import epsilon_of
 from freewill.stats.laws.residuals import Residuals
+from freewill.stats.splits import split_of
 
 _LARGEST = 4096
 """Values whose covariance, 128 MiB, is worth inverting for a test."""
@@ -265,7 +266,7 @@ def check_fit(
     >>> [(one.name, round(one.sent, 1)) for one in check.suspects]
     [('k-rr(0..19, epsilon=3)', 2.1)]
     """
-    fit = fit_of(evidence, start)
+    fit = split_of(evidence, start)
     evidence = fit.evidence
     several_people(evidence, "check_fit")
     level, size = checked_level(level), evidence.alphabet.size

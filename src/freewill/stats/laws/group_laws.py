@@ -24,6 +24,8 @@ def law_of(group: Group, theta: FloatArray) -> "GroupLaw":
     """Return what a group's reports are compared with: nothing, where nothing is known of them."""
     if group.mechanism.output_space.alphabet is not None:
         return SymbolLaw(group, theta)
+    if group.public is not None:
+        return PublicLaw(group, theta)
     chances = group.mechanism.set_chances()
     if chances is not None:
         return BitLaw(group, theta, chances)
@@ -147,14 +149,9 @@ class BitLaw(GroupLaw):
     def __init__(self, group: Group, theta: FloatArray, chances: SetChances) -> None:
         super().__init__(group, theta)
         size, ones = theta.size, group.summary.ones
-        gain = chances.own - chances.other
-        means = chances.other + gain * theta
-        both = chances.others + (chances.pair - chances.others) * np.add.outer(theta, theta)
-        covariance = both - np.outer(means, means)
-        np.fill_diagonal(covariance, means * (1 - means))
+        means, covariance, self.slopes = bit_features(chances, theta)
         self.expected = self.people * means
         self.sums = (np.zeros(size) if ones is None else ones) - self.expected
-        self.slopes = gain * (np.eye(size) - theta[:, None])
         self._covariance = self.people * covariance
         epsilon = epsilon_of(group.mechanism)
         if epsilon is not None:
@@ -198,6 +195,59 @@ class BitLaw(GroupLaw):
         along = self.people * (self._theta * own + (1 - self._theta) * rest)
         corner = self.people * float(set_law @ score**2)
         self._covariance = np.block([[self._covariance, along[:, None]], [along, corner]])
+
+
+def bit_features(
+    chances: SetChances, theta: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the means and covariance of the bits of a report, and how theta moves them."""
+    gain = chances.own - chances.other
+    means = chances.other + gain * theta
+    both = chances.others + (chances.pair - chances.others) * np.add.outer(theta, theta)
+    covariance = both - np.outer(means, means)
+    np.fill_diagonal(covariance, means * (1 - means))
+    return means, covariance, gain * (np.eye(theta.size) - theta[:, None])
+
+
+def output_features(
+    law: FloatArray, theta: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the same of 1 for each output."""
+    shares = theta @ law
+    return shares, np.diag(shares) - np.outer(shares, shares), (law - shares).T
+
+
+class PublicLaw(GroupLaw):
+    """Counts of outputs, or of bits, over reports that name their law by a public part.
+
+    Given the public parts of all reports, their means and covariances are the averages of those of
+    the laws that were named, which a few stand for (`PublicPart.mixture`).
+    """
+
+    def __init__(self, group: Group, theta: FloatArray) -> None:
+        super().__init__(group, theta)
+        part: Any = group.mechanism.public()
+        members, shares = part.mixture(group.public)
+        values = members[0].output_space.alphabet is not None
+        chances = [member.set_chances() for member in members]
+        if not values and None in chances:
+            return
+        features = [
+            output_features(member.law(), theta) if values else bit_features(own, theta)
+            for member, own in zip(members, chances, strict=True)
+        ]
+        means, covariance, self.slopes = (
+            np.tensordot(shares, np.stack(some), 1) for some in zip(*features, strict=True)
+        )
+        self.expected, self._covariance = self.people * means, self.people * covariance
+        self.sums = -self.expected
+        for outputs, counts in group.blocks():
+            inner = part.inner(outputs)
+            if values:
+                self.sums += np.bincount(inner, counts, means.size)
+            else:
+                law: Any = group.mechanism.operator(outputs)
+                self.sums += law.by_bit(counts.astype(np.float64))
 
 
 class DrawnLaw(GroupLaw):
