@@ -29,6 +29,7 @@ from freewill.domain.mechanisms.base import Noisy as Noisy
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto as BlahutArimoto
 from freewill.domain.mechanisms.both import Both as Both
 from freewill.domain.mechanisms.exponential import Exponential as Exponential
+from freewill.domain.mechanisms.family import Family as Family
 from freewill.domain.mechanisms.geometric import Geometric as Geometric
 from freewill.domain.mechanisms.hadamard import HadamardResponse as HadamardResponse
 from freewill.domain.mechanisms.hashing import BLH as BLH
@@ -104,12 +105,12 @@ from freewill.stats.estimators.inversion import inversion as inversion
 from freewill.stats.estimators.methods import combine_mechanisms as combine_mechanisms
 from freewill.stats.estimators.methods import combine_results as combine_results
 from freewill.stats.evidence import Evidence as Evidence
-from freewill.stats.evidence import Group as Group
 from freewill.stats.evidence import merge as merge
 from freewill.stats.fit import Fit as Fit
 from freewill.stats.fit import fit as fit
 from freewill.stats.forged import SetAside as SetAside
 from freewill.stats.functionals import Functionals as Functionals
+from freewill.stats.groups import Group as Group
 from freewill.stats.information import Information as Information
 from freewill.stats.intervals import Intervals as Intervals
 from freewill.stats.intervals import intervals as intervals

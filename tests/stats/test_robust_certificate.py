@@ -21,8 +21,8 @@ import freewill as fw
 from forged_cases import acquit_others
 from freewill.domain.alphabets.base import readable
 from freewill.stats.estimators.estimate import default_tolerance
-from freewill.stats.evidence import name_of
 from freewill.stats.forged import apart
+from freewill.stats.groups import name_of
 from mixture_cases import enlarged
 
 _ROUNDING = 2.0**-53

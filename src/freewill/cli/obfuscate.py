@@ -13,10 +13,10 @@ from freewill.cli.show import remark, say, say_json, table
 from freewill.cli.standard import check_target, is_standard_output, standard_input, standard_output
 from freewill.cli.values import encode, read_columns
 from freewill.core.progress import progress
-from freewill.core.types import IntArray
+from freewill.core.types import BoolArray, IntArray
 from freewill.domain.draws.sources import SystemGenerator
 from freewill.domain.draws.tables import Table, whole_weights
-from freewill.domain.mechanisms.base import brief
+from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, several, shown
 from freewill.io.writing import write_reports
@@ -42,6 +42,13 @@ def obfuscate(
     choice: Annotated[
         str | None, option("The column with the name of each person's mechanism.")
     ] = None,
+    epsilon: Annotated[
+        str | None,
+        option(
+            "The column with each person's own epsilon, for families of mechanisms; without it, "
+            "epsilons are drawn evenly from their levels."
+        ),
+    ] = None,
     share: Annotated[
         list[str] | None,
         option("NAME=WEIGHT: the share of people who choose a mechanism. Equal by default."),
@@ -62,7 +69,8 @@ def obfuscate(
     r"""Turn true values into noisy reports, as people's devices would: for trials and tests.
 
     Each person uses one mechanism of the survey: the one named in the `--choice` column, or one
-    drawn at random with the given shares. Noise comes from the operating system's random generator.
+    drawn at random with the given shares; of a family, at the epsilon of the `--epsilon` column.
+    Noise comes from the operating system's random generator.
     Reports are shuffled within each mechanism, so that no row reveals whose it was. With `-` as
     output, reports are CSV, and messages go to standard error.
 
@@ -80,22 +88,24 @@ def obfuscate(
     with standard_input([str(values)]) as (source,):
         chosen_by = [] if choice is None else [choice]
         texts = [*column, *chosen_by] if offered.alphabet.labels else chosen_by
-        given = read_columns(Path(source), [*column, *chosen_by], texts)
+        wanted = _epsilon_columns(epsilon, offered)
+        given = read_columns(Path(source), [*column, *chosen_by, *wanted], texts)
     indices, kept = encode(
         offered.alphabet, given[: len(column)], column, drop_outside=drop_outside
     )
     if choice is not None:
         if share:
             raise ParameterError("--choice and --share were both given: take one of them.")
-        chosen = _named(given[-1][kept], offered)
+        chosen = _named(given[len(column)][kept], offered)
     else:
         weights = whole_weights(parse_shares(share or [], offered))
         chosen = Table.of(weights).many(len(indices), rng)
     order = rng.permutation(len(indices))
     indices, chosen = indices[order], chosen[order]
+    epsilons = given[-1][kept][order] if wanted else None
     with progress("obfuscating"), standard_output(out, ".csv") as target:
         parts = [
-            (name, offered.mechanisms[name].obfuscate(indices[chosen == number], rng))
+            (name, _drawn(offered.mechanisms[name], indices, chosen == number, epsilons, rng))
             for number, name in enumerate(names)
         ]
         write_reports(target, parts, survey=offered)
@@ -132,6 +142,30 @@ def parse_shares(texts: list[str], survey: Survey) -> NDArray[np.float64]:
         fault = "overflow; take smaller ones" if total else "are all 0; someone must choose"
         raise ParameterError(f"--share: the weights {fault}.")
     return np.array(weights) / total
+
+
+def _epsilon_columns(epsilon: str | None, survey: Survey) -> list[str]:
+    """Return the column of epsilons, if there is one and a mechanism to use them."""
+    if epsilon is not None and not any(m.chooses_epsilon for m in survey.mechanisms.values()):
+        raise ParameterError(
+            f"--epsilon {shown(epsilon)}: no mechanism of the survey lets people choose an "
+            f"epsilon. A family does: docs/families.md."
+        )
+    return [] if epsilon is None else [epsilon]
+
+
+def _drawn(
+    mechanism: Mechanism,
+    indices: IntArray,
+    who: BoolArray,
+    epsilons: NDArray[Any] | None,
+    rng: np.random.Generator,
+) -> Any:
+    """Draw the reports of some people, each at their own epsilon where they have one."""
+    if epsilons is None or not mechanism.chooses_epsilon:
+        return mechanism.obfuscate(indices[who], rng)
+    family: Any = mechanism
+    return family.obfuscate(indices[who], rng, epsilon=epsilons[who])
 
 
 def _place(name: str, survey: Survey) -> int:

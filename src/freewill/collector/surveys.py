@@ -21,7 +21,8 @@ from freewill.core.types import Reports, checked_counts, slices
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.survey import Survey
 from freewill.errors import first_line, printable, several, shown
-from freewill.stats.evidence import Evidence, Group, assemble, grouped
+from freewill.stats.evidence import Evidence, assemble
+from freewill.stats.groups import Group, grouped
 from freewill.stats.streams import HELD_BYTES, Block, Stream, Work, gathered, summarising
 
 PAGE_BYTES = 1 << 14

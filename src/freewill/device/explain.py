@@ -165,8 +165,16 @@ def _of_choice(survey: Survey, choice: str) -> Explanation:
 
 
 def _of_mechanism(mechanism: Mechanism, name: str = "", description: str = "") -> Explanation:
-    numbers = facts(mechanism)
-    words = tuple(_warnings(numbers)), tuple(_sentences(numbers))
+    first: tuple[str, ...] = ()
+    told = mechanism
+    if mechanism.chooses_epsilon:
+        # All that is said holds at the largest epsilon, and at a smaller one all the more.
+        chosen: Any = mechanism
+        low, high = (in_digits(end, 4, "up") for end in chosen.epsilon)
+        told, kind = chosen.at(chosen.epsilon[1]), str(mechanism.alphabet.spec()["kind"])
+        first = (say(kind, "epsilon", "own", low=low, high=high),)
+    numbers = facts(told)
+    words = tuple(_warnings(numbers)), (*first, *_sentences(numbers))
     return Explanation(*words, numbers, name, description)
 
 

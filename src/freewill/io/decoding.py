@@ -23,7 +23,7 @@ from freewill.io.rows import (
     shortened,
 )
 from freewill.io.rows import VALUE as VALUE_COLUMN
-from freewill.stats.evidence import Group
+from freewill.stats.groups import Group
 from freewill.stats.streams import Block, ahead, gathered
 
 _Example: TypeAlias = tuple[str, int, str]

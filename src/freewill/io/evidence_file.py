@@ -30,13 +30,8 @@ from freewill.io.files import EVIDENCE_KEY, type_family
 from freewill.io.parquet_pages import refuse_bombs
 from freewill.stats import streams
 from freewill.stats.collect import refuse_impossible
-from freewill.stats.evidence import (
-    Evidence,
-    Group,
-    assemble,
-    grouped,
-    refuse_nobody,
-)
+from freewill.stats.evidence import Evidence, assemble, refuse_nobody
+from freewill.stats.groups import Group, grouped
 from freewill.stats.provenance import Parts, checked_parts
 
 EVIDENCE_VERSION = 2

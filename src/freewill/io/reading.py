@@ -17,7 +17,8 @@ from freewill.io import rows
 from freewill.io.copies import parts_in
 from freewill.io.decoding import Decoder, Invalid, Tally
 from freewill.io.engines.base import Kept, Table, engine_for, opened
-from freewill.stats.evidence import Evidence, Group, assemble
+from freewill.stats.evidence import Evidence, assemble
+from freewill.stats.groups import Group
 from freewill.stats.provenance import own_part
 from freewill.stats.streams import HELD_BYTES, Block, Held, Source, Stream, Summaries, summarising
 

@@ -19,7 +19,8 @@ from freewill.numeric.solvers.passes import Passes
 from freewill.numeric.solvers.systems import DenseSystem, rows_beside, structured_system
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, Group, refuse_nobody, refuse_unheld
+from freewill.stats.evidence import Evidence, refuse_nobody, refuse_unheld
+from freewill.stats.groups import Group
 
 _DENSE, _SMALL = 1 << 22, 1 << 18
 """Entries of the law up to which it is held as an array; where it has structure, fewer."""
@@ -110,9 +111,10 @@ class AtomModel:
         self.places: IntArray = np.flatnonzero(may[self.group])
         if not self.places.size:
             raise EvidenceError(
-                f"{several(len(groups), 'mechanism')} that all report bits: forged reports are "
-                f"found on outputs that too many people send, and bits hardly repeat. Take "
-                f"fw.gibu, or collect reports that are symbols, such as those of k-RR, as well."
+                f"{several(len(groups), 'mechanism')} that all report bits, or an epsilon beside "
+                f"a value: forged reports are found on outputs that too many people send, and "
+                f"these hardly repeat. Take fw.gibu, or collect reports that are symbols, such as "
+                f"those of k-RR, as well."
             )
         self._bits = any(group.structure == "bits" for group in groups)
         law: Operator = evidence.operator

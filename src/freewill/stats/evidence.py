@@ -1,149 +1,30 @@
 """Evidence: which outputs were observed of each mechanism, and how often."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from freewill.core.presented import Presented
-from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, checked_people, people_in
+from freewill.core.types import FloatArray, checked_people, people_in
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.mechanisms.base import Mechanism, brief, stacked_operators
-from freewill.errors import EvidenceError, closest, noun, printable, several, shown
-from freewill.numeric.operators.base import Operator, StackOperator, Structure
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.rows import stacked_operators
+from freewill.errors import EvidenceError, closest, several, shown
+from freewill.numeric.operators.base import StackOperator
+from freewill.stats.groups import Group, grouped, name_of
 from freewill.stats.provenance import Parts, own_part, picked, united
 from freewill.stats.streams import (
     Block,
-    Held,
-    Seen,
     Source,
     Stream,
-    Summary,
     joined,
-    row_keys,
-    together,
     unchanged,
 )
-
-_FEW_BITS = 1 << 23
-"""Bits of the reports of a group that may as well be copied: a megabyte."""
-FEWEST = 30
-"""People of a group below whom its sums are not normal enough for a test."""
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """The reports of all people who chose one mechanism.
-
-    Outputs that repeat are counted: `table` holds the distinct ones, in a fixed order, and their
-    counts. Others stay as they came, in one or more `streams`. `name` is the mechanism's name in
-    the survey, where it came from one.
-    """
-
-    mechanism: Mechanism
-    table: tuple[Reports, IntArray] | None
-    streams: tuple[Stream, ...] = ()
-    name: str = ""
-
-    @cached_property
-    def people(self) -> int:
-        """How many people chose this mechanism, n^A."""
-        if self.table is not None:
-            return people_in(self.table[1])
-        return sum(stream.people for stream in self.streams)
-
-    @property
-    def rows(self) -> int:
-        """How many distinct outputs there are; where outputs do not repeat, how many reports."""
-        if self.table is not None:
-            return len(self.table[1])
-        return sum(stream.rows for stream in self.streams)
-
-    @property
-    def held(self) -> bool:
-        """Whether the reports lie in memory."""
-        return all(stream.source.held for stream in self.streams)
-
-    @property
-    def light(self) -> bool:
-        """Whether the reports were counted, or are few and lie in memory."""
-        bits = self.rows * self.mechanism.alphabet.size
-        return self.table is not None or (bits <= _FEW_BITS and self.held)
-
-    @cached_property
-    def summary(self) -> Summary:
-        """What one pass over the reports gives."""
-        if self.table is not None:
-            return Summary.of(Block(self.mechanism.id, *self.table), self.mechanism)
-        return reduce(add, (stream.summary for stream in self.streams))
-
-    @cached_property
-    def seen(self) -> Seen:
-        """How many people reported what does not repeat, and a checksum of their reports."""
-        return reduce(add, (stream.first_seen for stream in self.streams), Seen())
-
-    @cached_property
-    def hashed(self) -> tuple[NDArray[np.uint64], FloatArray]:
-        """Hashes of the outputs, sorted, and how often each was reported."""
-        keys, places = np.unique(row_keys(self.outputs), return_inverse=True)
-        times: Any = np.bincount(places, self.counts, len(keys))
-        return keys, times
-
-    @cached_property
-    def _rows(self) -> tuple[Reports, IntArray]:
-        """All reports in memory, wherever they lie."""
-        if self.table is not None:
-            return self.table
-        block = together([block for stream in self.streams for block in stream.blocks()])
-        return block.outputs, block.numbers
-
-    @property
-    def outputs(self) -> Reports:
-        """The outputs; distinct ones, if they repeat."""
-        return self._rows[0]
-
-    @property
-    def counts(self) -> IntArray:
-        """How often each output was reported."""
-        return self._rows[1]
-
-    @cached_property
-    def operator(self) -> Operator:
-        """The law of the observed outputs."""
-        return self.mechanism.operator(self.outputs)
-
-    @property
-    def possible(self) -> BoolArray:
-        """Which outputs some value can lead to."""
-        return np.asarray(self.operator.forward(np.ones(self.mechanism.alphabet.size)) > 0)
-
-    @cached_property
-    def structure(self) -> Structure:
-        """What the law is made of, without bringing reports into memory."""
-        if self.table is not None:
-            return self.operator.structure
-        return self.mechanism.operator(self.mechanism.output_space.empty()).structure
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Group) or self.mechanism != other.mechanism:
-            return False
-        if self.table is None or other.table is None:
-            return self.summary.seen == other.summary.seen
-        return all(map(np.array_equal, self.table, other.table))
-
-    def __hash__(self) -> int:
-        return hash((self.mechanism.id, self.people))
-
-    def __str__(self) -> str:
-        who = noun(self.people, "person")  # as long as people
-        what = noun(self.rows, "report" if self.table is None else "distinct output")
-        name = f"{printable(self.name)}: " if self.name else ""
-        return f"{self.people:>12,} {who}  {self.rows:>10,} {what:<16}  {name}{self.mechanism}"
 
 
 @dataclass(frozen=True)
@@ -192,6 +73,23 @@ class Evidence(Presented):
         """The law of everything observed; mechanisms of one kind share their part."""
         outputs = [group.outputs for group in self.groups]
         return StackOperator(stacked_operators(self.mechanisms, outputs))
+
+    @cached_property
+    def split(self) -> "Evidence":
+        """The same reports, where people chose an epsilon with groups of neighbouring ones.
+
+        So that a test of each group is one of the effect of epsilon.
+
+        >>> import numpy as np, freewill as fw
+        >>> any_epsilon = fw.Family(fw.KRR, fw.Linear(0, 9), epsilon=(0.5, 4))
+        >>> reports = any_epsilon.obfuscate(np.arange(1000) % 10, np.random.default_rng(1))
+        >>> [group.name for group in fw.collect([(any_epsilon, reports)]).split.groups]
+        ['0.5 to 1', '1.5 to 2', '2.5 to 3', '3.5 to 4']
+        """
+        pieces = [group.split(beside=len(self.groups) > 1) for group in self.groups]
+        if all(len(some) == 1 for some in pieces):
+            return self
+        return assemble(self.alphabet, chain(*pieces), self.digests)
 
     @cached_property
     def light(self) -> "Evidence":
@@ -351,50 +249,6 @@ def _joined(same: list[Group]) -> Group:
     return grouped(same[0].mechanism, tables, name)
 
 
-def grouped(
-    mechanism: Mechanism, parts: Sequence[tuple[Reports, IntArray | None]], name: str = ""
-) -> Group:
-    """Count checked reports where they repeat, and keep them as they are where they do not."""
-    if mechanism.output_space.repeats:
-        counter = mechanism.output_space.counter()
-        for outputs, counts in parts:
-            counter.add(outputs, counts)
-        return Group(mechanism, counter.result(), name=name)
-    streams = [_held(mechanism, *part) for part in parts]
-    return Group(mechanism, None, joined(streams), name)
-
-
-def _held(mechanism: Mechanism, outputs: Reports, counts: IntArray | None) -> Stream:
-    if counts is not None and not counts.all():
-        outputs, counts = outputs[counts > 0], counts[counts > 0]
-    block = Block(mechanism.id, outputs, counts)
-    return Stream(Held((block,)), mechanism, block.people, len(outputs))
-
-
-def name_of(group: Group, *, short: bool = False) -> str:
-    """Return what a group is called: by the survey, else by its mechanism.
-
-    `short` is without the alphabet, where that stands beside it.
-
-    >>> import freewill as fw
-    >>> group = fw.collect([(fw.KRR(fw.Linear(0, 9), 1.0), [3])]).groups[0]
-    >>> name_of(group), name_of(group, short=True)
-    ('k-rr(0..9, epsilon=1)', 'k-rr(epsilon=1)')
-    """
-    return group.name or (brief(group.mechanism) if short else str(group.mechanism))
-
-
 def names_of(evidence: Evidence, *, short: bool = False) -> list[str]:
     """Return what all groups are called."""
     return [name_of(group, short=short) for group in evidence.groups]
-
-
-def too_small(group: Group) -> str | None:
-    """Say why a group is not tested, None where it is large enough.
-
-    >>> import freewill as fw
-    >>> too_small(fw.collect([(fw.KRR(fw.Linear(0, 9), 1.0), [3, 4])]).groups[0])
-    'of 2 people, and 30 are needed'
-    """
-    people = several(group.people, "person")
-    return None if group.people >= FEWEST else f"of {people}, and {FEWEST} are needed"

@@ -28,6 +28,7 @@ from freewill.stats.laws.check import FitCheck, check_fit
 from freewill.stats.one_step import one_step as one_step_of
 from freewill.stats.shrink import ShrunkEstimate, shrink
 from freewill.stats.smooth import SmoothEstimate, smooth
+from freewill.stats.splits import split_of
 
 if TYPE_CHECKING:
     from freewill.stats.planning.plan import Plan
@@ -166,6 +167,7 @@ def held(fit: OneStep, _: float) -> Verdict:
     A group that alone determines the distribution cannot be contradicted: a wrong law or forged
     reports of it would not be noticed.
     """
+    fit = split_of(fit)
     evidence, information = fit.evidence, fit.information
     shares = np.clip([information.share(one.mechanism) for one in evidence.groups], 0.0, 1.0)
     if not shares.any():

@@ -11,7 +11,8 @@ from freewill.domain.alphabets.base import readable
 from freewill.errors import printable, several
 from freewill.numeric.solvers.likelihood import Trace
 from freewill.stats.atoms import AtomFit, AtomModel
-from freewill.stats.evidence import Evidence, name_of
+from freewill.stats.evidence import Evidence
+from freewill.stats.groups import name_of
 
 PRICES = 0.8, 0.4, 0.2, 0.1, 0.05
 """What an atom costs beside 1, the cost of honest mass: from those that stick out most."""

@@ -333,8 +333,10 @@ def inverse_on_simplex(
 
 def information_at(evidence: Evidence, theta: FloatArray) -> Information:
     """Return the information of the people of evidence, at a theta inside."""
-    parts = [(one.mechanism, one.people / evidence.people, one.name) for one in evidence.groups]
-    return information_of(evidence.alphabet, parts, theta, evidence.people)
+    people, groups = evidence.people, evidence.groups
+    parts = tuple((one.mechanism, one.people / people, one.name) for one in groups)
+    moments = tuple(one.moments(theta) for one in groups)
+    return Information(evidence.alphabet, theta, people, parts, moments)
 
 
 def information_of(

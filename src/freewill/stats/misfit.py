@@ -20,15 +20,17 @@ from freewill.stats.choice.check import preference
 from freewill.stats.difference import written
 from freewill.stats.estimators.estimate import Estimate, Start, default_tolerance
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, names_of, too_small
+from freewill.stats.evidence import Evidence, names_of
 from freewill.stats.forged import Forgery, Search, apart, in_words
 from freewill.stats.functionals import checked_level
+from freewill.stats.groups import too_small
 from freewill.stats.information import pulled, several_people
-from freewill.stats.intervals import OneStep, fit_of
+from freewill.stats.intervals import OneStep
 from freewill.stats.laws.check import Crowd, FitCheck, check_fit, choice_law
 from freewill.stats.laws.departures import fitted
 from freewill.stats.laws.group_laws import epsilon_of
 from freewill.stats.laws.residuals import Residuals
+from freewill.stats.splits import split_of
 
 CHOICE, EPSILON, FORGED = "choice by value", "another epsilon", "forged reports"
 BOTH = f"{CHOICE} and {EPSILON}"
@@ -167,11 +169,11 @@ def explain_misfit(
                           a atoms phi on the observed shares w of N outputs (`robust`)
 
     and, of an epsilon beside a slope or a parabola of the value, the sum of the first two. Those
-    within log(1 / (1 - level)) of the best cannot be told apart, free choice, laws that hold
-    and honest reports, with 0, among them. Reports forged by a client that runs the mechanism on
-    made-up values have the law of people who have these values and choose it: no test tells them
-    from a choice by value, and `verdict` says so. `robust`, and "laws" of `fit.checks()` where the
-    choice is not free, decide by this judgement. `start` is a warm start of `gibu`.
+    within log(1 / (1 - level)) of the best cannot be told apart; free choice, laws that hold and
+    honest reports, with 0, among them. Reports forged by running the mechanism on made-up values
+    have the law of people who have these and choose it: no test tells them from a choice by value,
+    as `verdict` says. `robust`, and "laws" of `fit.checks()` where the choice is not free, decide
+    by this judgement. `start` is a warm start of `gibu`.
 
     >>> import numpy as np, freewill as fw
     >>> ages, rng = fw.Linear(0, 19), np.random.default_rng(0)
@@ -184,9 +186,8 @@ def explain_misfit(
     >>> misfit.holds, misfit.winner.kind
     (False, 'choice by value')
     """
-    fit = fit_of(evidence, start)
+    fit, level = split_of(evidence, start), checked_level(level)
     several_people(fit.evidence, "explain_misfit")
-    level = checked_level(level)
     explanations, left_out = fit.once(judged)
     if not explanations:
         why = "; ".join(f"{kind}: {reason}" for kind, reason in left_out.items())
@@ -201,9 +202,7 @@ def judged(
     """Return all explanations, the best first, and why others could not be judged."""
     # First, for what is wrong with a start is no matter of an explanation.
     evidence, exact = fit.evidence, fit.maximum
-    run = (default_tolerance(evidence), _STEPS)
-    if model is not None:
-        run = (model.tolerance, model.max_steps)
+    run = (model.tolerance, model.max_steps) if model else (default_tolerance(evidence), _STEPS)
     made: dict[str, Hypothesis] = {}
     left_out: dict[str, str] = {}
 
@@ -296,7 +295,7 @@ def _volume(evidence: Evidence, theta: FloatArray) -> float:
     scale = np.sqrt(inside)
     total = np.zeros((inside.size, inside.size))
     for group in evidence.groups:
-        total += group.people * group.mechanism.moments(inside).information()
+        total += group.people * group.moments(inside).information()
     values = np.linalg.eigvalsh(scale[:, None] * total * scale)
     return float(np.log1p(np.maximum(values, 0.0)).sum()) / 2
 
@@ -378,7 +377,7 @@ def fit_beside_choice(
 
     Where it is the choice that is to blame, this blames nobody.
     """
-    fit = fit_of(evidence, start)
+    fit = split_of(evidence, start)
     misfit = explain_misfit(fit, level)
     choice = misfit.best_of(CHOICE)
     check = check_fit(fit, level, aware=None if choice is None else choice.model)

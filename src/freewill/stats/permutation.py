@@ -7,7 +7,8 @@ import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
 from freewill.numeric.operators.base import Operator
-from freewill.stats.evidence import Evidence, Group
+from freewill.stats.evidence import Evidence
+from freewill.stats.groups import Group
 
 _DRAWS, _AT_ONCE = 5_000, 250
 _ENOUGH = 1_000
@@ -97,7 +98,8 @@ def _exchanged(own: list[tuple[Group, FloatArray]], theta: FloatArray) -> Draw |
     """Return draws of who belongs to the second body; None for too many kinds of reports."""
     (kept, less), (drawn, more) = own
     many = kept.people + drawn.people >= _MOST_PEOPLE or kept.rows + drawn.rows > _ROWS
-    if many or not (kept.light and drawn.light):
+    # Those who made other public choices cannot be exchanged.
+    if many or kept.public is not None or not (kept.light and drawn.light):
         return None
     counts: IntArray = np.concatenate([kept.counts, drawn.counts])
     scored = np.concatenate(
@@ -119,7 +121,7 @@ def _exchanged(own: list[tuple[Group, FloatArray]], theta: FloatArray) -> Draw |
 def _by_law(group: Group, weights: FloatArray, theta: FloatArray) -> Draw | None:
     """Return draws of all counts of reports; None for too many kinds of them."""
     space = group.mechanism.output_space
-    if not space.listable or len(space.all()) > _ROWS:
+    if group.public is not None or not space.listable or len(space.all()) > _ROWS:
         return None
     operator = group.mechanism.operator(space.all())
     law = np.exp(operator.log_scale) * operator.forward(theta)
@@ -135,11 +137,11 @@ def _by_law(group: Group, weights: FloatArray, theta: FloatArray) -> Draw | None
 
 def _normal(own: list[tuple[Group, FloatArray]], theta: FloatArray) -> Draw:
     """Return normal draws, with the covariance sum of n_i w_i K w_i'."""
-    moments = own[0][0].mechanism.moments(theta)
-    covariance = sum(
-        group.people * weights @ np.stack([moments.product(row) for row in weights], axis=1)
-        for group, weights in own
-    )
+    covariance = np.zeros(())
+    for group, weights in own:
+        moments = group.moments(theta)
+        through = np.stack([moments.product(row) for row in weights], axis=1)
+        covariance = covariance + group.people * weights @ through
     roots, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(roots, 0.0))
     return lambda rng, many: np.asarray(rng.standard_normal((many, len(root))) @ root.T)

@@ -17,7 +17,8 @@ from freewill.core.types import FloatArray, IntArray
 from freewill.errors import EvidenceError, several
 
 if TYPE_CHECKING:
-    from freewill.stats.evidence import Evidence, Group
+    from freewill.stats.evidence import Evidence
+    from freewill.stats.groups import Group
 
 Parts = frozenset[str]
 COINCIDENCE = math.log(1e-6)

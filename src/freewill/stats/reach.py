@@ -6,8 +6,9 @@ from scipy.special import ndtr, ndtri, stdtrit
 from freewill.core.types import BoolArray, FloatArray
 from freewill.errors import several
 from freewill.numeric.operators.moments import effective_share
-from freewill.stats.evidence import Evidence, Group
+from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import Weights
+from freewill.stats.groups import Group
 from freewill.stats.information import PULL, SHARE, Information, Shape, advice_on_few
 
 _DRAWS = 2000

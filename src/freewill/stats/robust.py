@@ -30,8 +30,9 @@ from freewill.stats.estimators.estimate import (
     whole,
 )
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, Group, checked_evidence, name_of
+from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.forged import Forgery, SetAside, apart, in_words
+from freewill.stats.groups import Group, name_of
 from freewill.stats.information import Information, several_people
 from freewill.stats.intervals import Intervals, OneStep, intervals
 from freewill.stats.misfit import FORGED, Misfit, judged

@@ -7,6 +7,7 @@ P(t = j) = (1 - a) a^j. The binary digits of t are independent: digit i is 1 wit
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,15 @@ from freewill.domain.draws.sources import GeneratorBytes, Source
 _SLACK = 64
 _LEAST_BLOCK = 3
 """Digits are drawn up to the power of two at which lambda 2^L is 8 to 16."""
+
+
+def block_length(log2: Any) -> IntArray:
+    """Return how many digits a block of an endless line has, floor(log2 lambda) given.
+
+    >>> block_length(np.array([-2, 9]))
+    array([5, 0])
+    """
+    return np.asarray(np.maximum(0, _LEAST_BLOCK - np.asarray(log2)))
 
 
 def shortened(epsilon: float) -> Dyadic:
@@ -52,7 +62,7 @@ class TwoSided:
         Without a size they are endless, of L = max(0, 3 - floor(log2 lambda)) digits a block.
         """
         endless = size is None
-        length = max(0, _LEAST_BLOCK - exponent.log2) if size is None else (size - 2).bit_length()
+        length = int(block_length(exponent.log2)) if size is None else (size - 2).bit_length()
         odds = [exponential(exponent.doubled(place), bits) for place in range(length + 1)]
         total, working, halvings = odds[-1]
         return cls(
@@ -173,7 +183,7 @@ def drawn(chance: Chance, count: int, rng: np.random.Generator) -> BoolArray:
 _SPARE = 64
 _KEPT_DIGITS = 48
 """Digits of a step that are drawn in bulk; the lower ones only where they decide anything."""
-_DOUBT = 1e-9
+DOUBT = 1e-9
 """How close, relative to the exponents, doubles may come to a decision and still be trusted.
 
 Their rounding is 1e-15 of the exponents, and digits left open change them by 2^-43 at most."""
@@ -181,7 +191,7 @@ _BATCH = 1 << 20
 """Proposals made in one go: coins cost least by the million."""
 _BLOCK = 1 << 16
 """Proposals judged in one go, few enough to stay in the processor's cache."""
-_SURE = Chance(1, 0)
+SURE = Chance(1, 0)
 
 
 @dataclass(frozen=True)
@@ -237,7 +247,7 @@ class LatticeNoise:
         length = self._root((columns * width) ** 2 + (rows * height) ** 2)
         excess = length - columns * flat - rows * steep
         if excess <= 0:
-            return _SURE
+            return SURE
         total, working, halvings = exponential(Dyadic(excess, self.places), self.bits)
         return Chance.down(total, working + halvings, self.bits)
 
@@ -283,7 +293,7 @@ class LatticeNoise:
         with np.errstate(over="ignore", invalid="ignore"):
             linear, acceptance = self._in_doubles(*away)
             margin = words * 2.0**-64 - acceptance
-            doubtful = ~(np.abs(margin) > _DOUBT * (1 + linear))
+            doubtful = ~(np.abs(margin) > DOUBT * (1 + linear))
         for moves, far, skip, last in zip(steps, away, self._skipped, reach, strict=True):
             if skip:
                 doubtful |= moves.moved & (far < last)

@@ -14,8 +14,9 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
-from freewill.domain.mechanisms.base import Noisy, row_by_row
+from freewill.domain.mechanisms.base import Noisy
 from freewill.domain.mechanisms.parameters import checked_whole
+from freewill.domain.mechanisms.rows import Rows, row_by_row
 from freewill.domain.mechanisms.unary import checked_advantage
 from freewill.domain.outputs import Symbols
 from freewill.numeric.operators.hadamard import (
@@ -163,12 +164,16 @@ class HadamardResponse(Noisy):
     @classmethod
     def stacked(cls, mechanisms: Sequence[Any], outputs: Sequence[Reports]) -> HadamardOperator:
         """Return the law of these outputs, scaled so that it is 1 in the own half."""
-        symbols, epsilon = row_by_row(mechanisms, outputs)
-        first, rare = mechanisms[0], np.exp(-epsilon)
+        return cls.law_of_rows(*row_by_row(mechanisms, outputs))
+
+    @classmethod
+    def law_of_rows(cls, rows: Rows, outputs: Any) -> HadamardOperator:
+        """Return the law of outputs with an epsilon a row; all have as many blocks."""
+        first, rare = rows.member(0), np.exp(-rows.epsilon)
         shape = first.order, first.blocks, first.alphabet.size
-        factor = np.log(2 / first.order) - np.log1p(first._others * rare)
-        scale = np.broadcast_to(factor, symbols.shape)
-        return HadamardOperator(symbols, *shape, rare, -np.expm1(-epsilon), scale)
+        factor = rows.log_share + np.log(2 / first.order) - np.log1p(first._others * rare)
+        scale = np.broadcast_to(factor, outputs.shape)
+        return HadamardOperator(outputs, *shape, rare, -np.expm1(-rows.epsilon), scale)
 
     def log_ratios(self, outputs: Reports) -> FloatArray:
         """Return epsilon where the output is in the own half."""

@@ -10,17 +10,26 @@ import numpy as np
 from freewill.core.types import FloatArray, IntArray, Reports
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.draws.chance import Dyadic
+from freewill.domain.draws.each import offsets
 from freewill.domain.draws.noise import LatticeNoise
 from freewill.domain.draws.sources import Source
-from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy, row_by_row
+from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy
+from freewill.domain.mechanisms.rows import Rows, row_by_row
 from freewill.errors import AlphabetError, ParameterError
+from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.convolution import ConvolutionOperator
 from freewill.numeric.operators.folded_kernel import FoldedKernel
+from freewill.numeric.operators.planar_rows import planar_rows
+from freewill.numeric.quadrature import gauss
 
 _NEGLIGIBLE = 50.0
 _FLAT = 1e-18
 """An exponent that rounding does not notice."""
 _HALF = 0.5
+_FEW_KERNELS = 64
+"""Epsilons up to which each has a kernel of its own."""
+_LEAST_EACH = 2.0**-40
+"""The same at which whole steps still fit 63 bits."""
 _LEAST_DECAY = 1e-290
 """Epsilon times a cell's side at which the sums still fit doubles."""
 
@@ -81,11 +90,20 @@ class PlanarGeometric(Noisy):
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Draw a displacement on the infinite grid, and clip."""
         columns, rows = self.alphabet.columns, self.alphabet.rows
-        aside, up = self.noise.many(truth.size, (columns - 1, rows - 1), rng)
-        row, column = np.divmod(truth, columns)
-        row = np.clip(row + up.reshape(truth.shape), 0, rows - 1)
-        column = np.clip(column + aside.reshape(truth.shape), 0, columns - 1)
-        return np.asarray(row * columns + column)
+        moved = self.noise.many(truth.size, (columns - 1, rows - 1), rng)
+        return _clipped(truth, moved.reshape(2, *truth.shape), self.alphabet)
+
+    @classmethod
+    def reports_of_rows(
+        cls, rows: Rows, truth: IntArray, rng: np.random.Generator
+    ) -> IntArray | None:
+        """Do the same with an epsilon a row, none so small that a step would not fit a number."""
+        grid = rows.alphabet
+        if float(rows.epsilons.min()) * min(grid.cell) < _LEAST_EACH:
+            return None
+        reach = grid.columns - 1, grid.rows - 1
+        moved = offsets(rows.each, grid.cell, reach, lambda row: rows.of(row).noise, rng)
+        return _clipped(truth, moved, grid)
 
     def _report(self, value: int, source: Source) -> int:
         """Draw one displacement, and clip."""
@@ -114,9 +132,22 @@ class PlanarGeometric(Noisy):
         cls, mechanisms: "Sequence[PlanarGeometric]", outputs: Sequence[Reports]
     ) -> ConvolutionOperator:
         """Return the law of these outputs."""
-        symbols, _ = row_by_row(mechanisms, outputs)
-        which = np.repeat(np.arange(len(mechanisms)), list(map(len, outputs)))
-        return ConvolutionOperator(symbols, [each.kernel for each in mechanisms], which)
+        rows, symbols = row_by_row(mechanisms, outputs)
+        return ConvolutionOperator(symbols, [each.kernel for each in mechanisms], rows.which)
+
+    @classmethod
+    def law_of_rows(cls, rows: Rows, outputs: Any) -> DenseOperator | None:
+        """Return the law of outputs with an epsilon a row, where there are many."""
+        if outputs.size and rows.epsilons.size <= _FEW_KERNELS:
+            return None
+        grid = rows.alphabet
+        east, north = grid.offsets()
+        lengths = np.hypot(east, north[:, None])
+
+        def tables(epsilon: float) -> FloatArray:
+            return _folded_noise(grid, epsilon).stacked
+
+        return planar_rows(tables, lengths, rows.each, outputs, rows.log_share)
 
     def log_ratios(self, outputs: Reports) -> FloatArray:
         """Return the logarithms of the tables relative to their first entries."""
@@ -144,6 +175,14 @@ class PlanarGeometric(Noisy):
         )
         by_row = quadrant + quadrant[::-1]
         return (by_row + by_row[:, ::-1]).ravel()
+
+
+def _clipped(truth: IntArray, moved: IntArray, grid: Grid) -> IntArray:
+    """Return the nearest cells to those that cells are moved to, [columns or rows, which]."""
+    row, column = np.divmod(truth, grid.columns)
+    row = np.clip(row + moved[1], 0, grid.rows - 1)
+    column = np.clip(column + moved[0], 0, grid.columns - 1)
+    return np.asarray(row * grid.columns + column)
 
 
 def _before(table: FloatArray, axis: int) -> FloatArray:
@@ -280,12 +319,11 @@ def tail_rule(reach: float, flat: float = 0.0) -> tuple[FloatArray, FloatArray]:
 
 
 def _counting_gauss(length: float) -> tuple[FloatArray, FloatArray]:
-    """Gauss rule for the sum over 0, 1, ..., length-1 (Golub and Welsch 1969)."""
+    """Gauss rule for the sum over 0, 1, ..., length-1."""
     order = np.arange(1, _NODES, dtype=np.float64)
     # In units of the length, whose square may be too large a number.
     beta = order**2 * (1 - (order / length) ** 2) / (4 * (4 * order**2 - 1))
-    jacobi = np.diag(np.sqrt(beta), -1)
-    # Of the symmetric matrix only the lower triangle is read. Its diagonal, the centre of the
-    # block, is added afterwards: nodes keep their digits relative to the block.
-    nodes, vectors = np.linalg.eigh(jacobi)
-    return nodes * length + (length - 1) / 2, np.asarray(length * vectors[0] ** 2)
+    # The diagonal, the centre of the block, is added afterwards: nodes keep their digits relative
+    # to the block.
+    nodes, weights = gauss(np.zeros(_NODES), np.sqrt(beta))
+    return nodes * length + (length - 1) / 2, np.asarray(length * weights)

@@ -12,6 +12,7 @@ from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto
 from freewill.domain.mechanisms.both import Both
 from freewill.domain.mechanisms.exponential import Exponential
+from freewill.domain.mechanisms.family import Family
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.hadamard import HadamardResponse
 from freewill.domain.mechanisms.hashing import LocalHashing
@@ -62,6 +63,7 @@ _KINDS = (
     Then,
     Both,
     Perhaps,
+    Family,
 )
 _NOTES = {
     "epsilon": "a number > 0",
@@ -84,6 +86,8 @@ _NOTES = {
     "parts": "a list of two or more mechanisms without their alphabet",
     "map": "an index for each output, or a row of chances",
     "chance": "a number > 0 and <= 1",
+    "kind": "the name of a mechanism that has an epsilon",
+    "step": "a number > 0, of which epsilons are multiples",
 }
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}
 _NEEDED = (

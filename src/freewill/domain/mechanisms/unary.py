@@ -10,6 +10,7 @@ import numpy as np
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.draws.chance import HALF, Chance, Dyadic, exponential, precision, share
+from freewill.domain.draws.each import bits
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
@@ -19,6 +20,7 @@ from freewill.domain.mechanisms.parameters import (
     checked_chance,
     checked_threshold,
 )
+from freewill.domain.mechanisms.rows import Rows
 from freewill.domain.packed_outputs import Bits
 from freewill.errors import IdentifiabilityError, ParameterError
 from freewill.numeric.operators.moments import BitMoments, SetChances
@@ -33,12 +35,12 @@ _LARGEST = 700.0
 
 
 class BitLogs(NamedTuple):
-    """log p(1-q) / (q(1-p)), log p, log q and log (1 - q)."""
+    """log p(1-q) / (q(1-p)), log p, log q and log (1 - q): of one law, or one a row."""
 
-    epsilon: float
-    own: float
-    other: float
-    rest: float
+    epsilon: Any
+    own: Any
+    other: Any
+    rest: Any
 
 
 class UnaryEncoding(Mechanism, Protocol):
@@ -68,6 +70,11 @@ class UnaryEncoding(Mechanism, Protocol):
         epsilon = float(np.log1p(excess))
         chances = (self.own, self.other, self.other.complement)
         return BitLogs(epsilon, *(chance.logarithm for chance in chances))
+
+    @classmethod
+    def logs_of(cls, epsilon: Any) -> BitLogs | None:
+        """Return the same of many epsilons by a formula, each to 2^-46, where the kind has one."""
+        return None
 
     @property
     def output_space(self) -> Bits:
@@ -115,17 +122,35 @@ class UnaryEncoding(Mechanism, Protocol):
             rows = np.concatenate(outputs)
             each = np.array([mechanism.logs for mechanism in mechanisms])
             logs = BitLogs(*np.repeat(each, list(map(len, outputs)), axis=0).T)
-        packed = first.output_space.checked(rows, first.name)
-        ones = bit_counts(packed)
-        log_factor = logs.own + (ones - 1) * logs.other + (size - ones) * logs.rest
-        epsilon, stray = logs.epsilon, np.exp(logs.other)
-        return BitOperator(packed, size, -epsilon, -np.expm1(-epsilon), log_factor, stray)
+        return _law(logs, first.output_space.checked(rows, first.name), size)
+
+    @classmethod
+    def law_of_rows(cls, rows: Rows, outputs: Any) -> BitOperator | None:
+        """Return the law of reports with an epsilon a row, where the kind has formulas."""
+        logs = cls.logs_of(rows.epsilon)
+        return None if logs is None else _law(logs, outputs, rows.alphabet.size, rows.log_share)
+
+    @classmethod
+    def reports_of_rows(
+        cls, rows: Rows, truth: IntArray, rng: np.random.Generator
+    ) -> PackedBits | None:
+        """Toss all coins with an epsilon a row, where the kind has formulas."""
+        logs = cls.logs_of(rows.each)
+        if logs is None:
+            return None
+
+        def exact(row: int, own: bool) -> Chance:
+            member: Any = rows.of(row)
+            return member.own if own else member.other  # type: ignore[no-any-return]
+
+        own, other = (np.broadcast_to(np.exp(log), truth.shape) for log in (logs.own, logs.other))
+        return bits(truth, rows.alphabet.size, own, other, exact, rng)
 
     def log_ratios(self, outputs: Reports) -> FloatArray:
         """Return epsilon where the bit is set."""
         packed = self.output_space.checked(outputs, self.name)
         bits = np.unpackbits(packed, axis=1, count=self.alphabet.size, bitorder="little")
-        return self.logs.epsilon * bits.astype(np.float64)
+        return np.asarray(self.logs.epsilon * bits.astype(np.float64))
 
     def set_chances(self) -> SetChances:
         """Return p and q; bits are set independently."""
@@ -160,6 +185,13 @@ class UnaryEncoding(Mechanism, Protocol):
         """Return the chance that the own bit is set and no other."""
         size, logs = self.alphabet.size, self.logs
         return np.full(size, np.exp(logs.own + (size - 1) * logs.rest))
+
+
+def _law(logs: BitLogs, packed: PackedBits, size: int, log_share: float = 0.0) -> BitOperator:
+    ones, epsilon = bit_counts(packed), logs.epsilon
+    log_factor = log_share + logs.own + (ones - 1) * logs.other + (size - ones) * logs.rest
+    stray = np.exp(logs.other)
+    return BitOperator(packed, size, -epsilon, -np.expm1(-epsilon), log_factor, stray)
 
 
 def checked_advantage(advantage: float, mechanism: object) -> float:
@@ -224,7 +256,7 @@ class Unary(UnaryEncoding):
     @property
     def epsilon(self) -> float:
         """Return log p (1 - q) / (q (1 - p))."""
-        return self.logs.epsilon
+        return float(self.logs.epsilon)
 
     def guarantee(self) -> Guarantee:
         """Return that epsilon, its rounding covered."""
@@ -249,6 +281,12 @@ class OUE(UnaryEncoding, Noisy):
     epsilon: float
     name: ClassVar[str] = "oue"
     own: ClassVar[Chance] = HALF
+
+    @classmethod
+    def logs_of(cls, epsilon: Any) -> BitLogs:
+        """Return the logarithms of 1/2 and q."""
+        rest = -np.log1p(np.exp(-epsilon))
+        return BitLogs(epsilon, -np.log(2.0), rest - epsilon, rest)
 
     @cached_property
     def other(self) -> Chance:

@@ -41,7 +41,8 @@ from freewill.stats.estimators.estimate import (
     whole,
 )
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, checked_evidence, name_of
+from freewill.stats.evidence import Evidence, checked_evidence
+from freewill.stats.groups import name_of
 from freewill.stats.information import Work
 from freewill.stats.intervals import Intervals
 
@@ -225,7 +226,7 @@ def choice_aware(
     (['geometric', 'k-rr'], array([0.1, 0.9]))
     """
     started = perf_counter()
-    checked_evidence(evidence, "choice_aware")
+    evidence = checked_evidence(evidence, "choice_aware").split
     trace = Trace(on_step)
     tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
     model = ChoiceModel(evidence, tolerance, whole("max_steps", max_steps))

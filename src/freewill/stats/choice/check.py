@@ -20,10 +20,12 @@ from freewill.stats.difference import (
     written,
 )
 from freewill.stats.estimators.estimate import Start, slope_at
-from freewill.stats.evidence import Evidence, names_of, too_small
+from freewill.stats.evidence import Evidence, names_of
 from freewill.stats.functionals import checked_level
+from freewill.stats.groups import too_small
 from freewill.stats.information import several_people
-from freewill.stats.intervals import OneStep, fit_of
+from freewill.stats.intervals import OneStep
+from freewill.stats.splits import split_of
 
 ROUNDING = 1e-12
 """Variances of a score, beside the squares of differences, that are rounding alone."""
@@ -175,7 +177,7 @@ def check_choice(
     >>> check.holds, {one.name[:4]: one.direction for one in check.groups}
     (False, {'geom': 'more up to 49', 'k-rr': 'more from 50 on'})
     """
-    fit = fit_of(evidence, start)
+    fit = split_of(evidence, start)
     several_people(fit.evidence, "check_choice")
     level = checked_level(level)
     groups, left_out = fit.once(_tested)
@@ -193,7 +195,7 @@ def each_level(evidence: Evidence, level: float) -> float:
     >>> each_level(fw.collect([(coin, [0, 1], [600, 400])]), 0.95)
     0.95
     """
-    return 1 - (1 - level) / min(len(evidence.groups), 2)
+    return 1 - (1 - level) / min(len(evidence.split.groups), 2)
 
 
 @one_blas_thread

@@ -183,7 +183,7 @@ class Place:
         matrices = []
         for group, own in zip(self.model.evidence.groups, self.choice.T, strict=True):
             share = float(own @ self.theta)
-            matrix = group.mechanism.moments(own * self.theta / share).information()
+            matrix = group.moments(own * self.theta / share).information()
             matrices.append((matrix + 1) / share)
         return matrices
 

@@ -15,10 +15,12 @@ from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.choice.check import NEGLIGIBLE, ROUNDING, Scores, check_choice, preference
 from freewill.stats.difference import weighted_chi_square_tail
 from freewill.stats.estimators.estimate import Start
-from freewill.stats.evidence import Evidence, names_of, too_small
+from freewill.stats.evidence import Evidence, names_of
 from freewill.stats.functionals import checked_level, weights_of
+from freewill.stats.groups import too_small
 from freewill.stats.information import several_people
-from freewill.stats.intervals import OneStep, fit_of
+from freewill.stats.intervals import OneStep
+from freewill.stats.splits import split_of
 
 ODDS = (1.5, 2.0, 3.0, 5.0, 10.0, np.inf)
 """Odds for which the bias is bounded; the last are of a choice that is certain."""
@@ -128,7 +130,7 @@ def sensitivity(
     >>> print(sensitivity(fw.collect(parts)).text)
     a choice by value ... could go unnoticed among 4,000 people and move the mean by up to ...
     """
-    fit = fit_of(evidence, start)
+    fit = split_of(evidence, start)
     several_people(fit.evidence, "sensitivity")
     weights, level = weights_of(of, fit.evidence.alphabet), checked_level(level)
     if len(weights.rows) != 1:

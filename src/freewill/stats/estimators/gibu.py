@@ -34,7 +34,8 @@ from freewill.stats.estimators.estimate import (
     whole,
 )
 from freewill.stats.estimators.identifiability import unresolved_directions
-from freewill.stats.evidence import Evidence, Group, assemble, checked_evidence, grouped
+from freewill.stats.evidence import Evidence, assemble, checked_evidence
+from freewill.stats.groups import Group, grouped
 
 SolverName = Literal["interior", "linear", "conjugate", "columns", "passes"]
 
@@ -289,10 +290,18 @@ def _fineness(evidence: Evidence) -> float:
     The share of the values that an optimum needs grows with that of the noise that stays at its
     value; the sharpest mechanisms decide, as far as people chose them.
     """
-    light = evidence.light
-    law, counts = light.operator, np.concatenate([group.counts for group in light.groups])
+    # Bits have no neighbours, and may be too many to be looked at.
+    some = tuple(group for group in evidence.groups if group.light or group.structure != "bits")
+    light = (
+        evidence.light
+        if len(some) == len(evidence.light.groups)
+        else Evidence(evidence.alphabet, some)
+    )
+    if not some:
+        return 0.0
+    law, counts = light.operator, np.concatenate([group.counts for group in some])
     cubes = [
-        np.minimum(part.sharpness, _SHARP) ** 3 * some
-        for part, some in zip(law.parts, law.split(counts), strict=True)
+        np.minimum(part.sharpness, _SHARP) ** 3 * each
+        for part, each in zip(law.parts, law.split(counts), strict=True)
     ]
     return evidence.alphabet.size * sum(float(cube.sum()) for cube in cubes) / evidence.people

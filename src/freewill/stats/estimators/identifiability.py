@@ -6,7 +6,8 @@ from scipy.linalg.lapack import dpotrf
 
 from freewill.core.types import FloatArray
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.stats.evidence import Evidence, Group, checked_evidence
+from freewill.stats.evidence import Evidence, checked_evidence
+from freewill.stats.groups import Group
 
 SINGULAR = 1e-10
 _CLEAR = 1e-12

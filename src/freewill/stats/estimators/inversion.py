@@ -13,7 +13,8 @@ from freewill.numeric.simplex import normalise, project
 from freewill.numeric.solvers.likelihood import Status
 from freewill.stats.estimators.estimate import Estimate, certified_estimate
 from freewill.stats.estimators.identifiability import SINGULAR, lost_directions
-from freewill.stats.evidence import Evidence, Group, checked_evidence
+from freewill.stats.evidence import Evidence, checked_evidence
+from freewill.stats.groups import Group
 
 Post = Literal["project", "normalise", "none"]
 _POSTS: dict[str, Callable[[FloatArray], FloatArray]] = {

@@ -11,13 +11,15 @@ from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import Check
 from freewill.stats.choice.model import ChoiceModel
 from freewill.stats.estimators.estimate import Start, default_tolerance, slope_at, theta_of
-from freewill.stats.evidence import Evidence, names_of, too_small
+from freewill.stats.evidence import Evidence, names_of
 from freewill.stats.functionals import checked_level
+from freewill.stats.groups import too_small
 from freewill.stats.information import inverse_on_simplex, pulled, several_people
-from freewill.stats.intervals import OneStep, fit_of
+from freewill.stats.intervals import OneStep
 from freewill.stats.laws.departures import Explained, StickingOut, explained, sticking_out
 from freewill.stats.laws.group_laws import epsilon_of
 from freewill.stats.laws.residuals import Residuals
+from freewill.stats.splits import split_of
 
 _LARGEST = 4096
 """Values whose covariance, 128 MiB, is worth inverting for a test."""
@@ -191,7 +193,7 @@ class Crowd:
             moves = theta[:, None] * (contrast - mean)
             step = (law.functions[:, :, None] * moves[:, None, :]).reshape(size, -1)
             jacobian = np.hstack([np.diag(own / share), step])
-            own_information = group.mechanism.moments(theta).information()
+            own_information = group.moments(theta).information()
             information += group.people * jacobian.T @ own_information @ jacobian
             thetas.append(theta)
             jacobians.append(jacobian)
@@ -220,7 +222,7 @@ class Crowd:
         """Return the part of the information that each group holds: trace(n_m J_m' K_m J_m C)."""
         shares = np.zeros(len(self.thetas))
         for place, (group, theta) in enumerate(zip(evidence.groups, self.thetas, strict=True)):
-            information = group.mechanism.moments(theta).information()
+            information = group.moments(theta).information()
             through = self.along(place, self.along(place, information).T)
             shares[place] = group.people * float(np.sum(through * self.covariance))
         total = shares.sum()
@@ -264,7 +266,7 @@ def check_fit(
     >>> [(one.name, round(one.sent, 1)) for one in check.suspects]
     [('k-rr(0..19, epsilon=3)', 2.1)]
     """
-    fit = fit_of(evidence, start)
+    fit = split_of(evidence, start)
     evidence = fit.evidence
     several_people(evidence, "check_fit")
     level, size = checked_level(level), evidence.alphabet.size

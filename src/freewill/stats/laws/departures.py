@@ -9,7 +9,8 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import readable
 from freewill.errors import FreewillError, printable
-from freewill.stats.evidence import Evidence, Group, grouped
+from freewill.stats.evidence import Evidence
+from freewill.stats.groups import Group, grouped
 from freewill.stats.laws.group_laws import all_counts, at_epsilon, epsilon_of
 from freewill.stats.laws.residuals import LEFT, Residuals
 

@@ -1,6 +1,5 @@
 """What the reports of a group are compared with: sums over them, their means and covariances."""
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -8,11 +7,11 @@ import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.base import Mechanism, held_beside_epsilon
 from freewill.domain.outputs import listed_numbers
 from freewill.errors import FreewillError
 from freewill.numeric.operators.moments import SetChances
-from freewill.stats.evidence import Group
+from freewill.stats.groups import Group
 
 _EPSILON_STEP = 1e-3
 """Share of epsilon by which it is moved to see how the law moves."""
@@ -28,6 +27,8 @@ def law_of(group: Group, theta: FloatArray) -> "GroupLaw":
     """Return what a group's reports are compared with: nothing, where nothing is known of them."""
     if group.mechanism.output_space.alphabet is not None:
         return SymbolLaw(group, theta)
+    if group.public is not None:
+        return PublicLaw(group, theta)
     chances = group.mechanism.set_chances()
     if chances is not None:
         return BitLaw(group, theta, chances)
@@ -55,7 +56,7 @@ class GroupLaw:
     counted = False
 
     def __init__(self, group: Group, theta: FloatArray) -> None:
-        self.people, self._mechanism, self._theta = group.people, group.mechanism, theta
+        self.people, self._group, self._theta = group.people, group, theta
         self.sums, self.slopes = np.zeros(0), np.zeros((0, theta.size))
         self.expected, self._covariance = np.zeros(0), np.zeros((0, 0))
 
@@ -75,7 +76,7 @@ class GroupLaw:
     def _root(self) -> FloatArray:
         """R with R R' the covariance of all sums and sum a / p - 1."""
         cross = self.people * self.slopes
-        information = self.people * self._mechanism.moments(self._theta).information()
+        information = self.people * self._group.moments(self._theta).information()
         roots, vectors = np.linalg.eigh(
             np.block([[self._covariance, cross], [cross.T, information]])
         )
@@ -165,14 +166,9 @@ class BitLaw(GroupLaw):
     def __init__(self, group: Group, theta: FloatArray, chances: SetChances) -> None:
         super().__init__(group, theta)
         size, ones = theta.size, group.summary.ones
-        gain = chances.own - chances.other
-        means = chances.other + gain * theta
-        both = chances.others + (chances.pair - chances.others) * np.add.outer(theta, theta)
-        covariance = both - np.outer(means, means)
-        np.fill_diagonal(covariance, means * (1 - means))
+        means, covariance, self.slopes = bit_features(chances, theta)
         self.expected = self.people * means
         self.sums = (np.zeros(size) if ones is None else ones) - self.expected
-        self.slopes = gain * (np.eye(size) - theta[:, None])
         self._covariance = self.people * covariance
         epsilon = epsilon_of(group.mechanism)
         if epsilon is not None:
@@ -218,6 +214,59 @@ class BitLaw(GroupLaw):
         self._covariance = np.block([[self._covariance, along[:, None]], [along, corner]])
 
 
+def bit_features(
+    chances: SetChances, theta: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the means and covariance of the bits of a report, and how theta moves them."""
+    gain = chances.own - chances.other
+    means = chances.other + gain * theta
+    both = chances.others + (chances.pair - chances.others) * np.add.outer(theta, theta)
+    covariance = both - np.outer(means, means)
+    np.fill_diagonal(covariance, means * (1 - means))
+    return means, covariance, gain * (np.eye(theta.size) - theta[:, None])
+
+
+def output_features(
+    law: FloatArray, theta: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the same of 1 for each output."""
+    shares = theta @ law
+    return shares, np.diag(shares) - np.outer(shares, shares), (law - shares).T
+
+
+class PublicLaw(GroupLaw):
+    """Counts of outputs, or of bits, over reports that name their law by a public part.
+
+    Given the public parts of all reports, their means and covariances are the averages of those of
+    the laws that were named, which a few stand for (`PublicPart.mixture`).
+    """
+
+    def __init__(self, group: Group, theta: FloatArray) -> None:
+        super().__init__(group, theta)
+        part: Any = group.mechanism.public()
+        members, shares = part.mixture(group.public)
+        values = members[0].output_space.alphabet is not None
+        chances = [member.set_chances() for member in members]
+        if not values and None in chances:
+            return
+        features = [
+            output_features(member.law(), theta) if values else bit_features(own, theta)
+            for member, own in zip(members, chances, strict=True)
+        ]
+        means, covariance, self.slopes = (
+            np.tensordot(shares, np.stack(some), 1) for some in zip(*features, strict=True)
+        )
+        self.expected, self._covariance = self.people * means, self.people * covariance
+        self.sums = -self.expected
+        for outputs, counts in group.blocks():
+            inner = part.inner(outputs)
+            if values:
+                self.sums += np.bincount(inner, counts, means.size)
+            else:
+                law: Any = group.mechanism.operator(outputs)
+                self.sums += law.by_bit(counts.astype(np.float64))
+
+
 class DrawnLaw(GroupLaw):
     """The score of epsilon, f = d log p / d epsilon, over the reports of one group.
 
@@ -241,7 +290,7 @@ class DrawnLaw(GroupLaw):
         if not self.has_epsilon:
             return
         slope = law.operator.adjoint(law.mass * drawn)
-        self.sums = np.array([sum(float(score(some) @ many) for some, many in blocks_of(group))])
+        self.sums = np.array([sum(float(score(some) @ many) for some, many in group.blocks())])
         self.slopes = (slope - slope @ theta)[None, :]
         self._covariance = np.array([[self.people * (square - mean**2)]])
 
@@ -261,7 +310,7 @@ def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
     >>> at_epsilon(fw.KRR(fw.Linear(0, 2), 3.0), 2.5).epsilon
     2.5
     """
-    given = {**mechanism.parameters(), **mechanism.shape(), "epsilon": epsilon}
+    given = {**held_beside_epsilon(mechanism), "epsilon": epsilon}
     return type(mechanism).from_parameters(mechanism.alphabet, given)
 
 
@@ -297,22 +346,10 @@ def _set_law(chances: SetChances, size: int) -> FloatArray:
 def _set_counts(group: Group, size: int) -> FloatArray:
     """Return in how many reports how many bits are set."""
     set_bits = np.zeros(size + 1)
-    for outputs, counts in blocks_of(group):
+    for outputs, counts in group.blocks():
         law: Any = group.mechanism.operator(outputs)
         set_bits += np.bincount(law.ones, counts, minlength=size + 1)
     return set_bits
-
-
-def blocks_of(group: Group) -> Iterator[tuple[Reports, IntArray]]:
-    """Yield the reports of a group with their counts, wherever they lie."""
-    if group.table is not None:
-        yield group.table
-        return
-    for stream in group.streams:
-        blocks: Any = stream.source.blocks()
-        for block in blocks:
-            if block.mechanism == group.mechanism.id:
-                yield block.outputs, block.numbers
 
 
 def log_chances(mechanism: Mechanism, outputs: Reports, theta: FloatArray) -> FloatArray:

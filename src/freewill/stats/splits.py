@@ -1,0 +1,19 @@
+"""Fits of evidence whose groups are split by what people chose: for tests of what that explains."""
+
+from freewill.stats.estimators.estimate import Start
+from freewill.stats.evidence import Evidence
+from freewill.stats.intervals import OneStep, fit_of
+
+
+def split_of(evidence: Evidence | OneStep, start: Start | None = None) -> OneStep:
+    """Return a fit in which people who chose neighbouring epsilons are a group of their own.
+
+    The reports are the same, and so is the most likely theta; made once of each fit. A fit without
+    such groups is itself.
+    """
+    return fit_of(evidence, start).once(_split)
+
+
+def _split(fit: OneStep) -> OneStep:
+    split = fit.evidence.split
+    return fit if split is fit.evidence else OneStep(split, fit.maximum)
