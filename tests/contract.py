@@ -21,6 +21,8 @@ from freewill.domain.mechanisms.registry import REGISTRY
 from naive_laws import (
     city,
     exponential_law,
+    family_law,
+    family_of,
     geometric_law,
     given_law,
     hadamard_law,
@@ -122,6 +124,21 @@ ENTRIES = (
         "long subsets", lambda k, e: fw.SubsetSelection(menu(k), e, k - 1), subset_law, tight=True
     ),
     Entry("hadamard", lambda k, e: fw.HadamardResponse(line(k), e), hadamard_law, tight=True),
+    Entry("family of k-rr", family_of(fw.KRR), family_law(krr_law), tight=True),
+    Entry("family of geometric", family_of(fw.Geometric), family_law(geometric_law), tight=True),
+    Entry(
+        "family of planar geometric",
+        lambda k, e: fw.Family(fw.PlanarGeometric, city(k), (e / 2, e)),
+        family_law(planar_law),
+        tight=True,
+        oracle_from=0.2,
+    ),
+    Entry("family of rappor", family_of(fw.RAPPOR), family_law(rappor_law), tight=True),
+    Entry("family of oue", family_of(fw.OUE), family_law(unary_law(oue_chances)), tight=True),
+    Entry("family of subsets", family_of(fw.SubsetSelection), family_law(subset_law), tight=True),
+    Entry(
+        "family of hadamard", family_of(fw.HadamardResponse), family_law(hadamard_law), tight=True
+    ),
     Entry("square matrix", square_matrix, given_law, tight=True),
     Entry("wide matrix", wide_matrix, given_law, tight=True),
     Entry("narrow matrix", narrow_matrix, given_law, tight=True),

@@ -356,3 +356,21 @@ def three_quarters_law(mechanism: Any) -> np.ndarray:
             each = (p if one else 1 - p for p, one in zip(chances, sent, strict=True))
             law[x, column] = math.prod(each)
     return law
+
+
+def family_of(kind):
+    """Three levels of a kind on a line, up to the epsilon that is asked for."""
+    return lambda k, e: fw.Family(kind, line(k), (e / 3, e))
+
+
+def family_law(oracle):
+    """A level drawn evenly, then the law of its member: blocks of columns side by side."""
+
+    def law(family):
+        low, high = family.epsilon
+        count = round((high - low) / family.step) + 1
+        epsilons = [low + level * family.step for level in range(count - 1)] + [high]
+        members = [family.kind(family.alphabet, e, **family.held) for e in epsilons]
+        return np.hstack([oracle(member) / count for member in members])
+
+    return law

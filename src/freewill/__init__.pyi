@@ -28,6 +28,7 @@ from freewill.domain.mechanisms.base import Mechanism as Mechanism
 from freewill.domain.mechanisms.base import Noisy as Noisy
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto as BlahutArimoto
 from freewill.domain.mechanisms.exponential import Exponential as Exponential
+from freewill.domain.mechanisms.family import Family as Family
 from freewill.domain.mechanisms.geometric import Geometric as Geometric
 from freewill.domain.mechanisms.hadamard import HadamardResponse as HadamardResponse
 from freewill.domain.mechanisms.hashing import BLH as BLH

@@ -187,7 +187,7 @@ def test_a_package_brings_a_mechanism_when_its_name_is_asked_for(tmp_path):
     said = run("", environment, "estimate", str(out), "-s", str(tmp_path / "s.json"), "--intervals")
     assert said.returncode == 0, said.stderr + said.stdout
     assert "standard errors are known to about" in " ".join(said.stderr.split())
-    told = run("", environment, "calibrate", "--help")
+    told = run("", {**environment, "COLUMNS": "400"}, "calibrate", "--help")
     assert "foreign-unary" in told.stdout
 
 

@@ -12,6 +12,7 @@ from freewill.cli.options import AsJson, integral, numeric, option, parse_alphab
 from freewill.cli.show import say, say_json
 from freewill.core.progress import progress
 from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.parameters import needed_beside_epsilon
 from freewill.domain.mechanisms.registry import kind_named, kinds
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError
@@ -76,7 +77,7 @@ def compare_mechanisms(
             offered = candidates(values, level, checked_promise(promise.value), checked_kinds(kind))
         else:
             every = tuple(
-                made for name in kinds() if "epsilon" in _fields(made := kind_named(name))
+                made for name in kinds() if needed_beside_epsilon(made := kind_named(name)) == []
             )
             offered = possible(every, values, level, checked_promise(promise.value))
     elif kind or not alphabet.endswith((".json", ".toml")):
@@ -92,7 +93,3 @@ def compare_mechanisms(
     if plot is not None:
         comparison.plot(path=plot)
         say_drawn(plot)
-
-
-def _fields(kind: type[Mechanism]) -> tuple[str, ...]:
-    return tuple(getattr(kind, "__dataclass_fields__", ()))

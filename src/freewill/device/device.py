@@ -74,13 +74,13 @@ class Device:
             return None
         return self.memory.sent.get(self.question)
 
-    def report(self, value: Any, choice: str | None = None) -> Any:
+    def report(self, value: Any, choice: str | None = None, epsilon: float | None = None) -> Any:
         """Return a report of one value in readable form, as `mechanism.report` gives it.
 
-        A report that was sent before with another mechanism is refused, for this form does not say
-        with which; `row` does.
+        Of a family (`fw.Family`) the person also chooses an epsilon. A report that was sent before
+        with another mechanism is refused, for this form does not say with which; `row` does.
         """
-        mechanism, sent = self._once(value, choice)
+        mechanism, sent = self._once(value, choice, epsilon)
         if sent.mechanism != mechanism.id:
             raise DeviceError(
                 f"this question was answered with {sent.words}, and a second report with "
@@ -89,12 +89,14 @@ class Device:
             )
         return as_report(sent.value, mechanism, remembered=self.memory is not None)
 
-    def row(self, value: Any, choice: str | None = None) -> dict[str, str]:
+    def row(
+        self, value: Any, choice: str | None = None, epsilon: float | None = None
+    ) -> dict[str, str]:
         """Return a row of docs/reports.md: mechanism, value and report_id.
 
         Of a question that was answered before it is the same row, of the mechanism of then.
         """
-        _, sent = self._once(value, choice)
+        _, sent = self._once(value, choice, epsilon)
         names = {mechanism.id: name for name, mechanism in self.offered.items()}
         if sent.mechanism not in names:
             raise DeviceError(
@@ -113,22 +115,26 @@ class Device:
             raise DeviceError("this device has no memory: there is nothing to forget.")
         self.memory.forget(self.question)
 
-    def _once(self, value: Any, choice: str | None) -> tuple[Mechanism, Sent]:
+    def _once(
+        self, value: Any, choice: str | None, epsilon: float | None
+    ) -> tuple[Mechanism, Sent]:
         """Return the mechanism that was chosen, and the report that was sent or is drawn now."""
         mechanism = self._chosen(choice)
+        # Of a family the member that is used: its epsilon is what the report costs.
+        used = mechanism.at(epsilon) if epsilon is not None or _has_many(mechanism) else mechanism
         index = index_of(value, mechanism)
         memory = self.memory if self.budget is None else self.budget.shared_memory(self.memory)
         if memory is None:  # and nobody adds up
-            return mechanism, _drawn(mechanism, index, math.inf)
+            return mechanism, _drawn(mechanism, used, index, epsilon, math.inf)
         question = None if self.memory is None else self.question
 
         def work(content: Content) -> tuple[Content, Sent]:
             if question is not None and question in content.sent:
                 return content, content.sent[question]
-            price = cost(mechanism)
+            price = cost(used)
             if self.budget is not None:
                 self.budget.refuse_beyond(content.spent, price)
-            sent = _drawn(mechanism, index, price)
+            sent = _drawn(mechanism, used, index, epsilon, price)
             return content.adding(question, sent), sent
 
         return mechanism, memory.update(work)
@@ -144,9 +150,15 @@ class Device:
         return self.offered.get(choice) or by_id[choice]
 
 
-def _drawn(mechanism: Mechanism, index: int, price: Amount) -> Sent:
-    words = printable(str(mechanism), 200)
-    return Sent(mechanism.id, words, drawn_text(mechanism, index), secrets.token_hex(16), price)
+def _has_many(mechanism: Mechanism) -> bool:
+    return bool(getattr(mechanism, "chooses_epsilon", False))
+
+
+def _drawn(
+    mechanism: Mechanism, used: Mechanism, index: int, epsilon: float | None, price: Amount
+) -> Sent:
+    words, text = printable(str(used), 200), drawn_text(mechanism, index, epsilon)
+    return Sent(mechanism.id, words, text, secrets.token_hex(16), price)
 
 
 def _menu(offered: Any) -> dict[str, Mechanism]:
@@ -193,7 +205,7 @@ def index_of(value: Any, mechanism: Mechanism) -> int:
     return int(np.asarray(indices).reshape(-1)[0])
 
 
-def drawn_text(mechanism: Mechanism, index: int) -> str:
+def drawn_text(mechanism: Mechanism, index: int, epsilon: float | None = None) -> str:
     """Draw a report from the operating system's generator, as a column `value` holds it.
 
     Exactly by the law: the procedure is that of docs/devices.md.
@@ -202,7 +214,8 @@ def drawn_text(mechanism: Mechanism, index: int) -> str:
     >>> drawn_text(fw.Identity(fw.Linear(1, 100)), 40)
     '41'
     """
-    drawn = mechanism.draw(index) if hasattr(mechanism, "draw") else None
+    chosen: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
+    drawn = mechanism.draw(index, **chosen) if hasattr(mechanism, "draw") else None
     if drawn is None:
         raise DeviceError(
             f"{mechanism} has no draw(index), by which a device draws one report from the system's "

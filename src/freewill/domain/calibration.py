@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from freewill.domain.alphabets.base import Alphabet, checked_kind
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.parameters import checked_quality_loss
+from freewill.domain.mechanisms.parameters import checked_quality_loss, needed_beside_epsilon
 from freewill.errors import LawError, ParameterError, shown
 
 M = TypeVar("M", bound=Mechanism)
@@ -36,15 +36,11 @@ def calibrate(
     build: Any = kind
     if not isinstance(kind, type) or not hasattr(kind, "obfuscate"):
         raise ParameterError(f"kind={shown(kind)}: expected a mechanism's class, such as KRR.")
-    if "epsilon" not in getattr(kind, "__dataclass_fields__", {}):
+    more = needed_beside_epsilon(kind)
+    if more is None:
         takes = "quality_loss" in inspect.signature(kind).parameters
         hint = " It takes the loss itself, as its quality_loss." if takes else ""
         raise ParameterError(f"{kind.name} has no epsilon, hence nothing to calibrate.{hint}")
-    more = [
-        name
-        for name, parameter in inspect.signature(kind).parameters.items()
-        if name not in ("alphabet", "epsilon") and parameter.default is inspect.Parameter.empty
-    ]
     if more:
         raise ParameterError(
             f"{kind.name} takes {', '.join(more)} beside its epsilon: of these nothing is known "

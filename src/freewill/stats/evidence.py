@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from freewill.core.presented import Presented
 from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, checked_people, people_in
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.mechanisms.base import Mechanism, brief, stacked_operators
+from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.mechanisms.rows import stacked_operators
 from freewill.errors import EvidenceError, closest, noun, printable, several, shown
 from freewill.numeric.operators.base import Operator, StackOperator, Structure
 from freewill.stats.provenance import Parts, own_part, picked, united

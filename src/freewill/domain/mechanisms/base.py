@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
@@ -30,19 +29,18 @@ from freewill.domain.mechanisms.parameters import (
 )
 from freewill.domain.outputs import OutputSpace, Symbols
 from freewill.domain.wire import as_texts, from_rows, from_texts
-from freewill.errors import AlphabetError, LawError, shown
-from freewill.numeric.operators.base import Operator, RowNumbers, probabilities
+from freewill.errors import AlphabetError, LawError, ParameterError, shown
+from freewill.numeric.operators.base import Operator, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments, SetChances
 
 if TYPE_CHECKING:
+    from freewill.domain.mechanisms.rows import Rows
     from freewill.numeric.operators.sampled import SampledLaw
 
 SPEC_VERSION = 1
 _FEW_ENTRIES = 1 << 20
 """Entries of a law up to which its logarithms are worth having beside it."""
 _LAW_LIMIT = 1 << 28
-_COPIED_BYTES = 1 << 20
-"""Reports of a mechanism up to which they are copied, to stand beside those of others."""
 LARGEST_EXPONENT = 1e290
 """Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
 
@@ -60,6 +58,8 @@ class Mechanism(Protocol):
     reports; where it is not known, estimators look at the law."""
     tabulated: ClassVar[bool] = False
     """Whether the law is a table of numbers, to the last digit, and not a formula."""
+    chooses_epsilon: ClassVar[bool] = False
+    """Whether people choose an epsilon of their own with it, as of a family."""
     alphabet: Any
 
     @property
@@ -175,6 +175,21 @@ class Mechanism(Protocol):
         """
         raise LawError(f"{cls.name} has no law: its class must have operator or stacked.")
 
+    @classmethod
+    def law_of_rows(cls, rows: "Rows", outputs: Any) -> Operator | None:
+        """Return the law of outputs, an epsilon a row, where it takes no object for each epsilon.
+
+        None where the kind has no such law: it is then put together from its mechanisms.
+        """
+        return None
+
+    @classmethod
+    def reports_of_rows(
+        cls, rows: "Rows", truth: IntArray, rng: np.random.Generator
+    ) -> Reports | None:
+        """Draw reports with an epsilon a row, all at once and exactly, where the kind can."""
+        return None
+
     def log_ratios(self, outputs: Reports) -> FloatArray | None:
         """Return log P(y | x) up to a constant of each y, [output, value], where a formula can.
 
@@ -235,6 +250,13 @@ class Mechanism(Protocol):
     def shape(self) -> Spec:
         """Return parameters that follow from epsilon in jumps, to be held while it is varied."""
         return {}
+
+    def at(self, epsilon: Any) -> "Mechanism":
+        """Return the mechanism that a person uses who chose an epsilon: only a family has many."""
+        raise ParameterError(
+            f"epsilon={shown(epsilon)} for {self}: its epsilon is fixed, and there is none to "
+            f"choose. A family (fw.Family) has one for everybody."
+        )
 
     def spec(self) -> Spec:
         """Return the portable description: `from_spec(m.spec()) == m`."""
@@ -337,37 +359,10 @@ class Noisy(Mechanism, Protocol):
         return Guarantee(self.promise, self.epsilon, unit)
 
 
-def stacked_operators(
-    mechanisms: Sequence[Mechanism], outputs: Sequence[Reports]
-) -> list[Operator]:
-    """Return operators whose rows together are the laws of the outputs of each mechanism.
-
-    Neighbours of one kind share an operator where the kind has one for many, unless their reports
-    are so large that a copy of them would be.
-    """
-    pairs = zip(mechanisms, outputs, strict=True)
-    kinds = ((type(mechanism), some.nbytes <= _COPIED_BYTES) for mechanism, some in pairs)
-    operators: list[Operator] = []
-    last = 0
-    for (kind, small), run in groupby(kinds):
-        these = slice(last, last := last + sum(1 for _ in run))
-        if small and kind.operator is Mechanism.operator:
-            operators.append(kind.stacked(mechanisms[these], outputs[these]))
-        else:
-            operators += map(kind.operator, mechanisms[these], outputs[these])
-    return operators
-
-
-def row_by_row(mechanisms: "Sequence[Noisy]", outputs: Sequence[Reports]) -> tuple[Any, RowNumbers]:
-    """Return the outputs of mechanisms of one kind as one, checked, and the epsilon of each row."""
-    first = mechanisms[0]
-    if len(mechanisms) == 1:
-        return first.output_space.checked(outputs[0], first.name), first.epsilon
-    epsilons = [mechanism.epsilon for mechanism in mechanisms]
-    rows: Any = np.concatenate(outputs)
-    return first.output_space.checked(rows, first.name), np.repeat(
-        epsilons, list(map(len, outputs))
-    )
+def held_beside_epsilon(mechanism: Mechanism) -> Spec:
+    """Return all parameters of a mechanism but its epsilon, to be held while that is varied."""
+    given = {**mechanism.parameters(), **mechanism.shape()}
+    return {name: value for name, value in given.items() if name != "epsilon"}
 
 
 def is_mechanism(given: Any) -> bool:

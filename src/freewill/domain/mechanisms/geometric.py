@@ -12,8 +12,9 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Dyadic, precision
 from freewill.domain.draws.noise import TwoSided, shortened
 from freewill.domain.draws.sources import Source
-from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy, row_by_row
+from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy
 from freewill.domain.mechanisms.parameters import checked_positive
+from freewill.domain.mechanisms.rows import Rows, row_by_row
 from freewill.numeric.operators.geometric import GeometricOperator
 
 _FLAT = 1e-200
@@ -94,10 +95,17 @@ class Geometric(Noisy):
         cls, mechanisms: "Sequence[Geometric]", outputs: Sequence[Reports]
     ) -> GeometricOperator:
         """Return the law of these outputs; log_scale is log c_z."""
-        symbols, _ = row_by_row(mechanisms, outputs)
-        size, decays = mechanisms[0].alphabet.size, np.array([one._decay for one in mechanisms])
-        which = np.repeat(np.arange(decays.size), list(map(len, outputs)))
-        between, ends = np.log(-np.expm1(-decays)), -np.log1p(np.exp(-decays))
+        return cls._law(*row_by_row(mechanisms, outputs))
+
+    @classmethod
+    def law_of_rows(cls, rows: Rows, outputs: Any) -> GeometricOperator | None:
+        """Return the law of outputs with an epsilon a row, where these do not fall."""
+        return cls._law(rows, outputs) if np.all(rows.which[1:] >= rows.which[:-1]) else None
+
+    @classmethod
+    def _law(cls, rows: Rows, symbols: Any) -> GeometricOperator:
+        size, which, decays = rows.alphabet.size, rows.which, rows.epsilons * rows.alphabet.step
+        between, ends = np.log(-np.expm1(-decays)), rows.log_share - np.log1p(np.exp(-decays))
         inner = (symbols > 0) & (symbols < size - 1)
         log_scale = ends[which] + np.where(inner, between[which], 0.0)
         return GeometricOperator(symbols, size, decays, which, log_scale)

@@ -13,7 +13,8 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
-from freewill.domain.mechanisms.base import Noisy, row_by_row
+from freewill.domain.mechanisms.base import Noisy
+from freewill.domain.mechanisms.rows import Rows, row_by_row
 from freewill.domain.mechanisms.unary import checked_advantage
 from freewill.domain.outputs import Symbols
 from freewill.numeric.operators.hadamard import HadamardOperator, even, transformed
@@ -46,7 +47,7 @@ class HadamardResponse(Noisy):
     @property
     def order(self) -> int:
         """How many symbols there are, K."""
-        return int(1 << self.alphabet.size.bit_length())
+        return order_of(self.alphabet.size)
 
     @property
     def output_space(self) -> Symbols:
@@ -85,11 +86,15 @@ class HadamardResponse(Noisy):
     @classmethod
     def stacked(cls, mechanisms: Sequence[Any], outputs: Sequence[Reports]) -> HadamardOperator:
         """Return the law of these outputs, scaled so that it is 1 in the own half."""
-        symbols, epsilon = row_by_row(mechanisms, outputs)
-        order, size = mechanisms[0].order, mechanisms[0].alphabet.size
-        rare = np.exp(-epsilon)
-        scale = np.broadcast_to(np.log(2 / order) - np.log1p(rare), symbols.shape)
-        return HadamardOperator(symbols, order, size, rare, -np.expm1(-epsilon), scale)
+        return cls.law_of_rows(*row_by_row(mechanisms, outputs))
+
+    @classmethod
+    def law_of_rows(cls, rows: Rows, outputs: Any) -> HadamardOperator:
+        """Return the law of outputs with an epsilon a row."""
+        size, epsilon = rows.alphabet.size, rows.epsilon
+        order, rare = order_of(size), np.exp(-epsilon)
+        scale = np.broadcast_to(rows.log_share + np.log(2 / order) - np.log1p(rare), outputs.shape)
+        return HadamardOperator(outputs, order, size, rare, -np.expm1(-epsilon), scale)
 
     def log_ratios(self, outputs: Reports) -> FloatArray:
         """Return epsilon where the output is in the own half."""
@@ -109,6 +114,15 @@ class HadamardResponse(Noisy):
         """Return the transform of the shares over (e^epsilon - 1) / (e^epsilon + 1) (section 4)."""
         advantage = checked_advantage(float(np.tanh(self.epsilon / 2)), self)
         return np.asarray(transformed(shares)[1 : self.alphabet.size + 1] / advantage)
+
+
+def order_of(size: int) -> int:
+    """Return the least power of two above the number of values.
+
+    >>> order_of(3), order_of(4)
+    (4, 8)
+    """
+    return int(1 << size.bit_length())
 
 
 def _member(rows: IntArray, odd: Any, places: IntArray) -> IntArray:

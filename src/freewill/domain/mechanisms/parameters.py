@@ -1,5 +1,6 @@
 """What mechanisms are made with, checked: their alphabet, an epsilon, a quality loss."""
 
+import inspect
 import json
 import math
 from numbers import Real
@@ -43,6 +44,20 @@ def checked_epsilon(epsilon: Any, name: str, largest: float) -> float:
             f"what the noise would need and the promise is empty. For no privacy, use Identity."
         )
     return value
+
+
+def needed_beside_epsilon(kind: type[Any]) -> list[str] | None:
+    """Return what the mechanisms of a kind need beside alphabet and epsilon; None without epsilon.
+
+    >>> import freewill as fw
+    >>> needed_beside_epsilon(fw.THE), needed_beside_epsilon(fw.Identity)
+    ([], None)
+    """
+    taken = inspect.signature(kind).parameters
+    if "epsilon" not in taken:
+        return None
+    known, empty = ("alphabet", "epsilon"), inspect.Parameter.empty
+    return [name for name, one in taken.items() if name not in known and one.default is empty]
 
 
 def checked_quality_loss(quality_loss: Any, least: float = 0.0) -> float:

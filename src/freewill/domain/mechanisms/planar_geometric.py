@@ -12,7 +12,8 @@ from freewill.domain.alphabets.grid import Grid
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.noise import LatticeNoise
 from freewill.domain.draws.sources import Source
-from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy, row_by_row
+from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy
+from freewill.domain.mechanisms.rows import row_by_row
 from freewill.errors import AlphabetError, ParameterError
 from freewill.numeric.operators.convolution import ConvolutionOperator
 from freewill.numeric.operators.folded_kernel import FoldedKernel
@@ -114,9 +115,8 @@ class PlanarGeometric(Noisy):
         cls, mechanisms: "Sequence[PlanarGeometric]", outputs: Sequence[Reports]
     ) -> ConvolutionOperator:
         """Return the law of these outputs."""
-        symbols, _ = row_by_row(mechanisms, outputs)
-        which = np.repeat(np.arange(len(mechanisms)), list(map(len, outputs)))
-        return ConvolutionOperator(symbols, [each.kernel for each in mechanisms], which)
+        rows, symbols = row_by_row(mechanisms, outputs)
+        return ConvolutionOperator(symbols, [each.kernel for each in mechanisms], rows.which)
 
     def log_ratios(self, outputs: Reports) -> FloatArray:
         """Return the logarithms of the tables relative to their first entries."""

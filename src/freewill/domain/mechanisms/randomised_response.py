@@ -13,8 +13,9 @@ from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision,
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, Noisy, row_by_row
+from freewill.domain.mechanisms.base import Mechanism, Noisy
 from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance
+from freewill.domain.mechanisms.rows import Rows, row_by_row
 from freewill.domain.mechanisms.unary import UnaryEncoding, checked_advantage
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.support import BitOperator, SymbolOperator, bit_counts
@@ -80,10 +81,15 @@ class KRR(Noisy):
     @classmethod
     def stacked(cls, mechanisms: "Sequence[KRR]", outputs: Sequence[Reports]) -> SymbolOperator:
         """Return the law of these outputs, scaled so that P(x | x) is 1."""
-        symbols, epsilon = row_by_row(mechanisms, outputs)
-        size, other = mechanisms[0].alphabet.size, np.exp(-epsilon)
-        log_scale = np.broadcast_to(-np.log1p((size - 1) * other), symbols.shape)
-        return SymbolOperator(symbols, size, other, -np.expm1(-epsilon), log_scale)
+        return cls.law_of_rows(*row_by_row(mechanisms, outputs))
+
+    @classmethod
+    def law_of_rows(cls, rows: Rows, outputs: Any) -> SymbolOperator:
+        """Return the law of outputs with an epsilon a row."""
+        size, epsilon = rows.alphabet.size, rows.epsilon
+        other = np.exp(-epsilon)
+        log_scale = np.broadcast_to(rows.log_share - np.log1p((size - 1) * other), outputs.shape)
+        return SymbolOperator(outputs, size, other, -np.expm1(-epsilon), log_scale)
 
     def log_ratios(self, outputs: Reports) -> FloatArray:
         """Return -epsilon where z is not x."""
@@ -199,11 +205,15 @@ class RAPPOR(UnaryEncoding, Noisy):
     @classmethod
     def stacked(cls, mechanisms: Sequence[Any], outputs: Sequence[Reports]) -> BitOperator:
         """Return the law of these reports, scaled so that P(v | x) is 1 where v_x is set."""
-        packed, epsilon = row_by_row(mechanisms, outputs)
-        size = mechanisms[0].alphabet.size
-        ones = bit_counts(packed)
-        log_factor = -size * np.log1p(np.exp(-epsilon / 2)) - epsilon / 2 * (ones - 1)
-        return BitOperator(packed, size, -epsilon, -np.expm1(-epsilon), log_factor)
+        return cls.law_of_rows(*row_by_row(mechanisms, outputs))
+
+    @classmethod
+    def law_of_rows(cls, rows: Rows, outputs: Any) -> BitOperator:
+        """Return the law of reports with an epsilon a row."""
+        size, epsilon, ones = rows.alphabet.size, rows.epsilon, bit_counts(outputs)
+        own_bits = rows.log_share - size * np.log1p(np.exp(-epsilon / 2))
+        log_factor = own_bits - epsilon / 2 * (ones - 1)
+        return BitOperator(outputs, size, -epsilon, -np.expm1(-epsilon), log_factor)
 
     def average(self, others: "Sequence[RAPPOR]", shares: FloatArray) -> "RAPPOR":
         """Average each bit's law, as [RAP]M asks (eq. 13), and not the law of whole reports."""

@@ -11,6 +11,7 @@ from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto
 from freewill.domain.mechanisms.exponential import Exponential
+from freewill.domain.mechanisms.family import Family
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.hadamard import HadamardResponse
 from freewill.domain.mechanisms.hashing import LocalHashing
@@ -56,6 +57,7 @@ _KINDS = (
     SquareWave,
     BlahutArimoto,
     OptimalGeo,
+    Family,
 )
 _NOTES = {
     "epsilon": "a number > 0",
@@ -73,6 +75,8 @@ _NOTES = {
     "buckets": "a whole number > 1",
     "length": "a whole number > 0, less than there are values",
     "threshold": "a number from 0 to 1",
+    "kind": "the name of a mechanism that has an epsilon",
+    "step": "a number > 0, of which epsilons are multiples",
 }
 REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}
 _NEEDED = (

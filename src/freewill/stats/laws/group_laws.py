@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.base import Mechanism, held_beside_epsilon
 from freewill.errors import FreewillError
 from freewill.numeric.operators.moments import SetChances
 from freewill.stats.evidence import Group
@@ -244,7 +244,7 @@ def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
     >>> at_epsilon(fw.KRR(fw.Linear(0, 2), 3.0), 2.5).epsilon
     2.5
     """
-    given = {**mechanism.parameters(), **mechanism.shape(), "epsilon": epsilon}
+    given = {**held_beside_epsilon(mechanism), "epsilon": epsilon}
     return type(mechanism).from_parameters(mechanism.alphabet, given)
 
 

@@ -1,0 +1,109 @@
+"""Rows of mechanisms of one kind that differ in their epsilon alone: laws and draws for all."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from freewill.core.types import FloatArray, IntArray, Reports
+from freewill.domain.mechanisms.base import Mechanism, Noisy
+from freewill.numeric.operators.arranged import ArrangedOperator
+from freewill.numeric.operators.base import Operator, RowNumbers, StackOperator
+
+_COPIED_BYTES = 1 << 20
+"""Reports of a mechanism up to which they are copied, to stand beside those of others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows, each of one of several mechanisms: their epsilons, and which a row has.
+
+    `member` makes a mechanism when it is asked for, so that many epsilons are no more than numbers
+    wherever these suffice. `log_share` is a factor that all rows of the law have.
+    """
+
+    alphabet: Any
+    epsilons: FloatArray
+    which: IntArray
+    member: Callable[[int], Any]
+    log_share: float = 0.0
+
+    @property
+    def epsilon(self) -> RowNumbers:
+        """The epsilon of each row, one number where all have the same."""
+        if self.epsilons.size == 1:
+            return float(self.epsilons[0])
+        return np.asarray(self.epsilons[self.which])
+
+    def of(self, row: int) -> Any:
+        """Return the mechanism of a row."""
+        return self.member(int(self.which[row]))
+
+    def runs(self) -> Iterator[tuple[Any, IntArray]]:
+        """Yield each mechanism that has rows, and their places."""
+        order = np.argsort(self.which, kind="stable")
+        there, firsts = np.unique(self.which[order], return_index=True)
+        if not order.size:
+            return
+        for place, rows in zip(there.tolist(), np.split(order, firsts[1:]), strict=True):
+            yield self.member(place), rows
+
+    def reports(self, kind: type[Mechanism], truth: IntArray, rng: np.random.Generator) -> Reports:
+        """Draw a report for each value by the mechanism of its row: at once, if the kind can."""
+        drawn = kind.reports_of_rows(self, truth, rng)
+        if drawn is not None or not truth.size:
+            return self.member(0).obfuscate(truth, rng) if drawn is None else drawn
+        for mechanism, rows in self.runs():
+            some = np.asarray(mechanism.obfuscate(truth[rows], rng))
+            if drawn is None:
+                drawn = np.empty((truth.size, *some.shape[1:]), dtype=some.dtype)
+            drawn[rows] = some
+        return drawn  # type: ignore[return-value]
+
+    def law(self, kind: type[Mechanism], outputs: Reports) -> Operator:
+        """Return the law of outputs, each of the mechanism of its row: by numbers, if it can be."""
+        law = kind.law_of_rows(self, outputs)
+        if law is not None:
+            return law
+        order = np.argsort(self.which, kind="stable")
+        together = replace(self, which=self.which[order])
+        law = kind.law_of_rows(together, outputs[order])
+        if law is not None:
+            return ArrangedOperator(law, order)
+        runs = list(self.runs()) or [(self.member(0), self.which)]
+        parts = stacked_operators([one for one, _ in runs], [outputs[rows] for _, rows in runs])
+        inner = parts[0] if len(parts) == 1 else StackOperator(parts)
+        return ArrangedOperator(inner, order, self.log_share)
+
+
+def row_by_row(mechanisms: Sequence[Noisy], outputs: Sequence[Reports]) -> tuple[Rows, Any]:
+    """Return rows of mechanisms of one kind, one below the other, and their outputs, checked."""
+    first = mechanisms[0]
+    together: Any = outputs[0] if len(mechanisms) == 1 else np.concatenate(outputs)
+    epsilons = np.array([mechanism.epsilon for mechanism in mechanisms])
+    which = np.repeat(np.arange(epsilons.size), list(map(len, outputs)))
+    rows = Rows(first.alphabet, epsilons, which, mechanisms.__getitem__)
+    return rows, first.output_space.checked(together, first.name)
+
+
+def stacked_operators(
+    mechanisms: Sequence[Mechanism], outputs: Sequence[Reports]
+) -> list[Operator]:
+    """Return operators whose rows together are the laws of the outputs of each mechanism.
+
+    Neighbours of one kind share an operator where the kind has one for many, unless their reports
+    are so large that a copy of them would be.
+    """
+    pairs = zip(mechanisms, outputs, strict=True)
+    kinds = ((type(mechanism), some.nbytes <= _COPIED_BYTES) for mechanism, some in pairs)
+    operators: list[Operator] = []
+    last = 0
+    for (kind, small), run in groupby(kinds):
+        these = slice(last, last := last + sum(1 for _ in run))
+        if small and kind.operator is Mechanism.operator:
+            operators.append(kind.stacked(mechanisms[these], outputs[these]))
+        else:
+            operators += map(kind.operator, mechanisms[these], outputs[these])
+    return operators
