@@ -5,6 +5,7 @@
 import { alphabetFromSpec } from "./alphabets.js";
 import { checkFields, checkText, isObject } from "./checks.js";
 import { FreewillError, shown } from "./errors.js";
+import { Family } from "./family.js";
 import { LOSSES } from "./losses.js";
 import { Geometric, Identity, KRR, Matrix, PlanarGeometric, RAPPOR, SPEC_VERSION, Shokri } from "./mechanisms.js";
 import { Programmed } from "./programs.js";
@@ -19,6 +20,7 @@ const LONGEST_NAME = 200;
  * @type {Record<string, {Kind: any, needed: string[], free: string[]}>}
  */
 const KINDS = {
+  family: { Kind: Family, needed: ["kind", "epsilon"], free: ["step"] },
   geometric: { Kind: Geometric, needed: ["epsilon"], free: [] },
   identity: { Kind: Identity, needed: [], free: [] },
   "k-rr": { Kind: KRR, needed: ["epsilon"], free: [] },

@@ -183,11 +183,12 @@ export class Survey {
    * @param {string} name of the mechanism that the person chose
    * @param {string | number | [number, number]} value
    * @param {Source} [source] of random bytes: the system's, unless for tests
+   * @param {number | null} [epsilon] the person's own, of a family
    * @returns {ReportRow}
    */
-  report(name, value, source = system) {
+  report(name, value, source = system, epsilon = null) {
     const mechanism = this.find(name);
-    const report = mechanism.text(mechanism.draw(this.encode(value), source));
+    const report = mechanism.text(mechanism.draw(this.encode(value), source, epsilon));
     const id = Uint8Array.from({ length: 16 }, () => source.byte());
     return { mechanism: name, value: report, report_id: hexadecimal(id) };
   }
