@@ -54,21 +54,24 @@ export class Menu {
 
   /** @type {(choice: ReturnType<typeof explainSurvey>[number], mechanism: any) => HTMLElement} */
   #card({ name, description, picture, ...words }, mechanism) {
+    const family = mechanism instanceof Family;
     const about = description === null ? null : make("p", {}, quoted(description));
-    const open = make("div", { id: newId() }, about, ...said(words));
+    // Of a family what is said of its largest epsilon waits until one is chosen, and is then said of that.
+    const open = make("div", { id: newId() }, about, ...(family ? [make("p", {}, words.sentences[0])] : said(words)));
     const change = () => (this.choice = name);
     const head = radio(name, { name: this.#name, "aria-describedby": open.id, change });
-    let strength = null;
-    if (mechanism instanceof Family) {
-      const moved = () => {
-        head.querySelector("input").checked = true;
-        change();
-      };
-      strength = new Strength(mechanism, moved);
-      this.#strengths.set(name, strength);
-    }
-    const drawn = picture ? figure(picture) : null;
-    return make("div", { class: "card option" }, head, open, strength?.node ?? null, drawn);
+    const rest = family ? this.#strength(name, mechanism, head) : picture ? figure(picture) : null;
+    return make("div", { class: "card option" }, head, open, rest);
+  }
+
+  /** @type {(name: string, family: Family, head: HTMLElement) => HTMLElement} to slide is to choose */
+  #strength(name, family, head) {
+    const strength = new Strength(family, () => {
+      /** @type {any} */ (head.querySelector("input")).checked = true;
+      this.choice = name;
+    });
+    this.#strengths.set(name, strength);
+    return strength.node;
   }
 }
 

@@ -191,7 +191,8 @@ function form(chooser, go, missing, ...rest) {
     chooser.focus();
   };
   rest.splice(-1, 0, fault);
-  return make("form", { submit, novalidate: true, autocomplete: "off" }, chooser.node, ...rest);
+  const input = () => (fault.textContent = "");
+  return make("form", { submit, input, novalidate: true, autocomplete: "off" }, chooser.node, ...rest);
 }
 
 /** @type {(step: () => void) => void} goes on to a step; one that cannot be made is told */

@@ -5,8 +5,8 @@
  * as few as hold the last one, the least first, then the index of an output likewise, or packed bits.
  */
 
-import { isNumbers } from "./checks.js";
-import { system } from "./draws.js";
+import { checkedIndex, isNumbers } from "./checks.js";
+import { below, system } from "./draws.js";
 import { FreewillError, brief, shown, thousands } from "./errors.js";
 import { hexadecimal } from "./ids.js";
 import { Geometric, KRR, Mechanism, PlanarGeometric, RAPPOR } from "./mechanisms.js";
@@ -96,9 +96,16 @@ export class Family extends Mechanism {
     return this.#last[1];
   }
 
-  /** @type {(index: number, source?: Source, epsilon?: number | null) => Uint8Array} */
+  /**
+   * Draw a report at an epsilon; without one, which no device asks for, each level is equally likely.
+   *
+   * @param {number} index
+   * @param {Source} [source]
+   * @param {number | null} [epsilon]
+   */
   draw(index, source = system, epsilon = null) {
-    const level = this.level(epsilon);
+    checkedIndex(index, this.alphabet.size);
+    const level = epsilon === null ? below(this.last + 1, source) : this.level(epsilon);
     const report = this.#made(level).draw(index, source);
     const own = typeof report === "number" ? bytes(report, this.#widths[1]) : report;
     return Uint8Array.from([...bytes(level, this.#widths[0]), ...own]);

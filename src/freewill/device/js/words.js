@@ -19,6 +19,10 @@ export default {
     "weak": "Careful: this promise is weak. It lets a report tell two {values} apart almost for sure.",
     "weak_typical": "Careful: this promise is weak. Two {values} picked blindly are {distance} apart on average, and at that distance it lets a report tell them apart almost for sure."
   },
+  "family": {
+    "choice": "You choose how much your report may tell, by an epsilon from {low} to {high}: the smaller it is, the less a report tells. The report carries the epsilon that you chose.",
+    "largest": "What follows is for the largest, {high}."
+  },
   "truth": {
     "always": "Your report is your true {value}, always.",
     "chance": "The chance that your report is your true {value} is {chance}.",
