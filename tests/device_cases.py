@@ -21,7 +21,9 @@ PROGRAMMED = {
     *(one.name for one in (entry.build(3, 1.0) for entry in ENTRIES) if one.program() is not None),
 }
 """Kinds that travel with a program, for freewill.js does not know them by their names."""
-LAWFUL = [entry for entry in ENTRIES if "skeleton" not in entry.name]
+UNDRAWN = ("skeleton", "family of oue")
+"""Entries that no browser draws: somebody's own without a program, and a family of programs."""
+LAWFUL = [entry for entry in ENTRIES if not any(name in entry.name for name in UNDRAWN)]
 SIZE, EPSILON, VALUE = 6, 1.5, 2
 
 
