@@ -21,8 +21,8 @@ PROGRAMMED = {
     *(one.name for one in (entry.build(3, 1.0) for entry in ENTRIES) if one.program() is not None),
 }
 """Kinds that travel with a program, for freewill.js does not know them by their names."""
-UNDRAWN = ("skeleton", "family of oue")
-"""Entries that no browser draws: somebody's own without a program, and a family of programs."""
+UNDRAWN = ("skeleton", "family of oue", "family of subsets", "family of hadamard")
+"""Entries that no browser draws: somebody's own without a program, and families of programs."""
 LAWFUL = [entry for entry in ENTRIES if not any(name in entry.name for name in UNDRAWN)]
 SIZE, EPSILON, VALUE = 6, 1.5, 2
 
