@@ -12,6 +12,7 @@ from tools.javascript.cases import written
 import freewill as fw
 from contract import ENTRIES, Entry, count_reports, g_test
 from freewill.domain.draws.sources import GivenBytes
+from freewill.domain.programs import drawable
 
 VECTORS = Path(__file__).parent / "device_vectors.json"
 COUNT = {"default": 1200, "planar-geometric": 150, "k-rr": 5000, "rappor": 150, "identity": 10}
@@ -21,7 +22,10 @@ PROGRAMMED = {
     *(one.name for one in (entry.build(3, 1.0) for entry in ENTRIES) if one.program() is not None),
 }
 """Kinds that travel with a program, for freewill.js does not know them by their names."""
-LAWFUL = [entry for entry in ENTRIES if "skeleton" not in entry.name]
+LAWFUL = [
+    entry for entry in ENTRIES if drawable(entry.build(3, 1.0)) and "skeleton" not in entry.name
+]
+"""Entries that browsers draw."""
 SIZE, EPSILON, VALUE = 6, 1.5, 2
 
 

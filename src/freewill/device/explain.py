@@ -165,17 +165,23 @@ def _of_choice(survey: Survey, choice: str) -> Explanation:
 
 
 def _of_mechanism(mechanism: Mechanism, name: str = "", description: str = "") -> Explanation:
-    first: tuple[str, ...] = ()
-    told = mechanism
     if mechanism.chooses_epsilon:
-        # All that is said holds at the largest epsilon, and at a smaller one all the more.
-        chosen: Any = mechanism
-        low, high = (in_digits(end, 4, "up") for end in chosen.epsilon)
-        told, kind = chosen.at(chosen.epsilon[1]), str(mechanism.alphabet.spec()["kind"])
-        first = (say(kind, "epsilon", "own", low=low, high=high),)
-    numbers = facts(told)
-    words = tuple(_warnings(numbers)), (*first, *_sentences(numbers))
+        return _of_family(mechanism, name, description)
+    numbers = facts(mechanism)
+    words = tuple(_warnings(numbers)), tuple(_sentences(numbers))
     return Explanation(*words, numbers, name, description)
+
+
+def _of_family(family: Any, name: str, description: str) -> Explanation:
+    """Say that the epsilon is the person's own choice, and what the largest one means.
+
+    What is empty at that one need not be at a smaller: there is no warning before it is chosen.
+    """
+    low, high = family.epsilon
+    numbers = facts(family.at(high))
+    ends = {"low": in_digits(low, 4), "high": in_digits(high, 4, "up")}
+    choice = (say(numbers.kind, "family", which, **ends) for which in ("choice", "largest"))
+    return Explanation((), (*choice, *_sentences(numbers)), numbers, name, description)
 
 
 def _warnings(facts: Facts) -> list[str]:

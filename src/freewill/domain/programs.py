@@ -33,6 +33,19 @@ def programs_of(mechanisms: Mapping[str, Mechanism]) -> dict[str, Spec]:
     return {name: spec for name, one in mechanisms.items() if (spec := _whole(one)) is not None}
 
 
+def drawable(mechanism: Mechanism) -> bool:
+    """Say whether a browser can draw a mechanism: by its name, or by a program.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 9)
+    >>> [drawable(fw.Family(kind, line, (0.5, 2))) for kind in (fw.KRR, fw.OUE)]
+    [True, False]
+    """
+    # A member of a family has no program of its own that a survey could carry.
+    known = mechanism.parameters()["kind"] if mechanism.chooses_epsilon else mechanism.name
+    return known in BY_NAME or mechanism.program() is not None
+
+
 def undrawable(mechanisms: Mapping[str, Mechanism]) -> str:
     """Say which mechanisms no browser can draw, and what to do about it; nothing if there are none.
 
@@ -41,11 +54,7 @@ def undrawable(mechanisms: Mapping[str, Mechanism]) -> str:
     >>> undrawable({"coin": fw.KRR(line, 1.0), "bits": fw.OUE(line, 1.0)})
     ''
     """
-    kinds = {
-        name: one.name
-        for name, one in mechanisms.items()
-        if one.name not in BY_NAME and one.program() is None
-    }
+    kinds = {name: one.name for name, one in mechanisms.items() if not drawable(one)}
     if not kinds:
         return ""
     named = " and ".join(f"{printable(name)!r} ({kind})" for name, kind in kinds.items())

@@ -2,10 +2,10 @@
  * @file The steps of an answer: a value, a protection, the report that was drawn, the receipt.
  */
 
-import { explainSurvey } from "../device/explain.js";
+import { explain, explainSurvey } from "../device/explain.js";
 import { filled } from "../device/figures.js";
 import { Menu, warning } from "./answer-menu.js";
-import { letters, promises, reportWords } from "./answer-report.js";
+import { letters, madeBy, promises, protectionName, reportWords } from "./answer-report.js";
 import { complain, failed, show, step, stop, tell } from "./answer-stage.js";
 import { chooserOf, valueText } from "./answer-value.js";
 import { receiptText } from "./answer-way.js";
@@ -59,7 +59,7 @@ export class Page {
     const next = make("button", { type: "submit", class: "main" }, words.next);
     const go = () => attempted(() => this.protection());
     const stays = make("p", { class: "quiet" }, words.stays);
-    const choose = form(chooser, go, () => chooser.value !== null, words.missing, next);
+    const choose = form(chooser, go, () => (chooser.value === null ? words.missing : null), next);
     this.at = show(step(words[this.survey.alphabet.kind], stays, choose), 0);
   }
 
@@ -72,16 +72,16 @@ export class Page {
     const buttons = make("div", { class: "row" }, draw, button(words.back, () => this.value()));
     const once = make("p", { class: "quiet" }, words.once);
     const own = make("strong", OWN, quoted(valueText(alphabet, alphabet.encode(value))));
-    const go = () => this.#draw(value, menu.choice).catch(failed);
-    const choose = form(menu, go, () => menu.choice !== null, words.missing, once, buttons);
+    const go = () => this.#draw(value, menu).catch(failed);
+    const choose = form(menu, go, () => menu.missing, once, buttons);
     this.at = show(step(words.heading, make("p", {}, words.yours, own), choose), 1);
     menu.fit();
   }
 
-  /** @type {(value: any, choice: string) => Promise<void>} */
-  async #draw(value, choice) {
+  /** @type {(value: any, menu: Menu) => Promise<void>} */
+  async #draw(value, { choice, epsilon }) {
     tell(TEXTS.protection.drawing);
-    const { fresh } = await this.way.draw(value, choice);
+    const { fresh } = await this.way.draw(value, choice, epsilon);
     // The true value has done its work: nothing of it stays in the page.
     this.#chooser = this.#menu = null;
     if (this.way.receipt !== null) this.receipt(TEXTS.receipt.earlier);
@@ -93,17 +93,19 @@ export class Page {
     const words = TEXTS.report;
     const { way, survey } = this;
     const { row, body } = way;
-    const choice = explainSurvey(survey, this.explained).find(({ name }) => name === row.mechanism);
+    const { mechanism: used } = madeBy(survey, row);
+    const whole = explainSurvey(survey, this.explained).find(({ name }) => name === row.mechanism);
+    const choice = used === survey.find(row.mechanism) ? whole : explain(used);
     const late = this.closed === null ? null : filled(TEXTS.closed.drawn, { day: this.closed });
     const sending = make("div", { class: "sending", role: "status" });
     const press = button(words.send, () => this.#send(press, sending), { class: "main" });
     const section = step(
       words.heading,
-      make("p", {}, filled(why, { name: row.mechanism })),
+      make("p", {}, filled(why, { name: protectionName(survey, row) })),
       late === null ? null : warning(late),
       make("div", { class: "card" }, reportWords(survey, row)),
       ...(choice?.warnings ?? []).map(warning),
-      promises(survey.find(row.mechanism)),
+      promises(used),
       letters(words.exact, body),
       make("p", { class: "quiet address" }, filled(words.to, way), ". ", words.seen),
       sending,
@@ -145,7 +147,7 @@ export class Page {
     const facts = [
       [words.id, make("code", {}, row.report_id)],
       [words.survey, make("code", {}, way.id)],
-      [words.protection, quoted(row.mechanism)],
+      [words.protection, quoted(protectionName(survey, row))],
       [words.answer, make("code", {}, JSON.stringify(said))],
     ];
     const pairs = facts.flatMap(([name, what]) => [make("dt", {}, name), make("dd", {}, what)]);
@@ -176,20 +178,21 @@ export class Page {
  *
  * @param {{node: HTMLElement, focus(): void}} chooser
  * @param {() => void} go
- * @param {() => boolean} chosen
- * @param {string} missing
+ * @param {() => string | null} missing what is still to be chosen
  * @param {...HTMLElement} rest the last of them has the button
  */
-function form(chooser, go, chosen, missing, ...rest) {
+function form(chooser, go, missing, ...rest) {
   const fault = make("p", { class: "fault", role: "alert" });
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
-    if (chosen()) return go();
-    fault.textContent = missing;
+    const lack = missing();
+    if (lack === null) return go();
+    fault.textContent = lack;
     chooser.focus();
   };
   rest.splice(-1, 0, fault);
-  return make("form", { submit, novalidate: true, autocomplete: "off" }, chooser.node, ...rest);
+  const input = () => (fault.textContent = "");
+  return make("form", { submit, input, novalidate: true, autocomplete: "off" }, chooser.node, ...rest);
 }
 
 /** @type {(step: () => void) => void} goes on to a step; one that cannot be made is told */

@@ -4,6 +4,7 @@
 
 import { encodeText, sameValues } from "../device/alphabets.js";
 import { factsOf } from "../device/explain.js";
+import { epsilonText } from "./answer-menu.js";
 import { filled, inDigits } from "../device/figures.js";
 import WORDS from "../device/words.js";
 import { cellsPath, mapFrame } from "./answer-map.js";
@@ -19,8 +20,27 @@ const MOST_NAMED = 12;
 
 /** @type {(survey: Survey, row: ReportRow) => HTMLElement} what a report says */
 export function reportWords(survey, row) {
-  const words = said(survey.find(row.mechanism), row.value);
-  return make("div", {}, make("p", {}, TEXTS.report.says), ...words);
+  const { mechanism, text } = madeBy(survey, row);
+  const own = mechanism === survey.find(row.mechanism) ? [] : [make("p", {}, usedWords(mechanism))];
+  return make("div", {}, make("p", {}, TEXTS.report.says), ...said(mechanism, text), ...own);
+}
+
+/** @type {(survey: Survey, row: ReportRow) => {mechanism: any, text: string}} of a family the member */
+export function madeBy(survey, row) {
+  const whole = survey.find(row.mechanism);
+  return whole.read(row.value) ?? { mechanism: whole, text: row.value };
+}
+
+/** @type {(member: any) => string} */
+function usedWords({ epsilon }) {
+  return filled(TEXTS.strength.used, { epsilon: epsilonText(epsilon) });
+}
+
+/** @type {(survey: Survey, row: ReportRow) => string} a protection by its name and, of a family, epsilon */
+export function protectionName(survey, row) {
+  const { mechanism } = madeBy(survey, row);
+  if (mechanism === survey.find(row.mechanism)) return row.mechanism;
+  return filled(TEXTS.strength.named, { name: row.mechanism, epsilon: epsilonText(mechanism.epsilon) });
 }
 
 /** @type {(mechanism: any, value: string) => (HTMLElement | null)[]} */

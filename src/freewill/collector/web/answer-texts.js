@@ -59,6 +59,15 @@ export default {
     drawing: "Drawing.",
     back: "Back",
   },
+  strength: {
+    slider: "Slide to how much your report may tell",
+    least: "{epsilon}: tells least",
+    most: "{epsilon}: tells most",
+    chosen: "Epsilon {epsilon}",
+    missing: "How strong shall it be? Slide to the epsilon of your choice first.",
+    used: "It was drawn with epsilon {epsilon}, which is sent with it.",
+    named: "{name}, epsilon {epsilon}",
+  },
   report: {
     heading: "This is what will be sent",
     fresh: "It was drawn just now, under the protection {name}. Nothing has been sent yet.",

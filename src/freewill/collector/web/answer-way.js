@@ -158,13 +158,14 @@ export class Way {
    *
    * @param {string | number | [number, number]} value
    * @param {string} choice
+   * @param {number | null} epsilon the person's own, of a family
    * @returns {Promise<{fresh: boolean}>}
    */
-  async draw(value, choice) {
+  async draw(value, choice, epsilon) {
     const work = async () => {
       await this.#copies.restore(this.device);
       const fresh = this.device.remembered === null;
-      await this.device.row(value, choice);
+      await this.device.row(value, choice, epsilon);
       return { fresh };
     };
     // Alone among the tabs of this browser, so that `fresh` is right.

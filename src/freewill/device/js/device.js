@@ -71,26 +71,29 @@ export class Device {
    *
    * @param {string | number | [number, number]} value
    * @param {string | null} [choice] the mechanism that the person chose, where there are several
+   * @param {number | null} [epsilon] the person's own, of a family
    * @returns {Promise<ReportRow>}
    */
-  async row(value, choice = null) {
+  async row(value, choice = null, epsilon = null) {
     const menu = this.survey.menu();
     const alone = choice === null && menu.length === 1;
     const mechanism = alone ? menu[0].mechanism : this.survey.find(choice);
     const name = this.survey.nameOf(mechanism.id);
+    // Of a family the member that is used: its epsilon is what the report costs.
+    const used = mechanism.at(epsilon);
     this.survey.encode(value);
     const memory = this.budget === null ? this.memory : this.budget.sharedMemory(this.memory);
-    if (memory === null) return this.survey.report(name, value, this.#source);
+    if (memory === null) return this.survey.report(name, value, this.#source, epsilon);
     const question = this.memory === null ? null : this.question;
     return memory.update((content) => {
       const before = question === null ? undefined : content.sent.get(question);
       if (before !== undefined) return [null, this.#again(before)];
-      const epsilon = cost(mechanism);
-      this.budget?.refuseBeyond(content.spent, epsilon);
-      const row = this.survey.report(name, value, this.#source);
-      const whole = String(mechanism);
+      const price = cost(used);
+      this.budget?.refuseBeyond(content.spent, price);
+      const row = this.survey.report(name, value, this.#source, epsilon);
+      const whole = String(used);
       const words = whole.length <= 200 ? whole : `${whole.slice(0, 195)} ...`;
-      const sent = { ...row, mechanism: mechanism.id, words, epsilon };
+      const sent = { ...row, mechanism: mechanism.id, words, epsilon: price };
       return [adding(content, question, sent), row];
     });
   }

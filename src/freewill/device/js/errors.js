@@ -16,6 +16,9 @@ export class FreewillError extends Error {
   }
 }
 
+/** A mechanism of a kind that is not known here, without a program to draw it by. */
+export class UndrawableError extends FreewillError {}
+
 /**
  * Return what came from outside as a message shows it: on one line, harmless and short.
  *

@@ -11,6 +11,7 @@
 import { awayIn, distancesOf, offsets, sameValues } from "./alphabets.js";
 import { tightest } from "./budget.js";
 import { isNumbers, isObject } from "./checks.js";
+import { Family } from "./family.js";
 import { distance, filled, inDigits, odds, percent } from "./figures.js";
 import WORDS from "./words.js";
 
@@ -67,8 +68,25 @@ const DRAWN = new RegExp(`</?(?:g|title)>|</(?:text|svg)>|<(?:svg|text|path|rect
  * @returns {Explanation}
  */
 export function explain(mechanism, given = null) {
+  if (mechanism instanceof Family) return explainFamily(mechanism, given);
   const facts = factsOf(mechanism, given);
   return { warnings: warnings(facts), sentences: sentences(facts), picture: harmless(given?.picture) };
+}
+
+/**
+ * Say that the epsilon is the person's own choice, and what the largest one means. What is empty at that one
+ * need not be at a smaller: there is no warning before it is chosen.
+ *
+ * @param {Family} family
+ * @param {any} given
+ * @returns {Explanation}
+ */
+function explainFamily(family, given) {
+  const [low, high] = [0, family.last].map((level) => family.epsilonAt(level));
+  const { sentences: rest, picture } = explain(family.at(high), given);
+  const ends = { low: inDigits(low, 4), high: inDigits(high, 4, "up") };
+  const { choice, largest } = WORDS.family;
+  return { warnings: [], sentences: [filled(choice, ends), filled(largest, ends), ...rest], picture };
 }
 
 /** @type {(picture: unknown) => string} one drawn as freewill for Python draws, or nothing */

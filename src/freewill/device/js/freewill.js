@@ -11,6 +11,7 @@ export { Device } from "./device.js";
 export { Chance, GivenBytes, SystemBytes, Table, below, coin, system } from "./draws.js";
 export { FreewillError } from "./errors.js";
 export { explain, explainSurvey } from "./explain.js";
+export { Family } from "./family.js";
 export { hexadecimal } from "./ids.js";
 export { Geometric, Identity, KRR, Matrix, PlanarGeometric, RAPPOR, Shokri } from "./mechanisms.js";
 export { DeviceError, Memory, temporary } from "./memory.js";

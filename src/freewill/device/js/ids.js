@@ -5,7 +5,7 @@
 
 import { fromDouble, shifted } from "./exponential.js";
 
-/** Fields whose numbers are integers, to the last digit. */
+/** Fields whose numbers are integers, to the last digit; a step is one behind a first value. */
 export const INTEGERS = new Set(["version", "first", "last", "step", "columns", "rows"]);
 
 /** @type {(spec: object) => string} */
@@ -27,7 +27,8 @@ export function canonical(value, whole = false) {
   if (ArrayBuffer.isView(value)) return `[${Array.from(/** @type {any} */ (value), float).join(",")}]`;
   if (value === null || typeof value !== "object") return String(value);
   const keys = Object.keys(value).sort();
-  return `{${keys.map((key) => `${quoted(key)}:${canonical(value[key], INTEGERS.has(key))}`).join(",")}}`;
+  const integer = (/** @type {string} */ key) => INTEGERS.has(key) && (key !== "step" || "first" in value);
+  return `{${keys.map((key) => `${quoted(key)}:${canonical(value[key], integer(key))}`).join(",")}}`;
 }
 
 /** @param {Uint8Array} bytes */

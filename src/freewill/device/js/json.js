@@ -74,7 +74,7 @@ export function ordered(text) {
       inner = key;
       if (around.length === 1) outer = key;
       if (around.length === 2 && outer === "mechanisms") names.push(key);
-    } else if (INTEGERS.has(inner) && /[0-9]$/.test(token) && isRounded(token)) {
+    } else if (INTEGERS.has(inner) && /^-?[0-9]+$/.test(token) && isRounded(token)) {
       throw new FreewillError(
         `${inner}=${token.slice(0, 40)}: must be an integer of at most 2^53 either way, for larger ` +
           "ones are rounded.",

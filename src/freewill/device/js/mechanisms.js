@@ -8,7 +8,7 @@ import { Linear, alphabetFromSpec, encodeText, sameValues } from "./alphabets.js
 import { GeometricNoise, PlanarNoise, odds, precision, replaced, slackened } from "./chances.js";
 import { checkedEpsilon, checkedIndex, checkedLaw } from "./checks.js";
 import { Below, Table, coin, system } from "./draws.js";
-import { FreewillError, brief, several } from "./errors.js";
+import { FreewillError, brief, several, shown } from "./errors.js";
 import { bitLength, fromDouble, times } from "./exponential.js";
 import { hexadecimal, idOf } from "./ids.js";
 import { Problem, checkedLosses } from "./losses.js";
@@ -49,9 +49,11 @@ export class Mechanism {
    *
    * @param {number} index
    * @param {Source} [source] of random bytes: the system's, unless for tests
+   * @param {number | null} [epsilon] the person's own, of a family
    * @returns {Report}
    */
-  draw(index, source = system) {
+  draw(index, source = system, epsilon = null) {
+    this.at(epsilon);
     return this.drawn(checkedIndex(index, this.alphabet.size), source);
   }
 
@@ -75,6 +77,22 @@ export class Mechanism {
   text(report) {
     if (typeof report !== "number" || this.outputs === null) return String(this.written(report));
     return this.outputs.text(report);
+  }
+
+  /**
+   * Return the mechanism that a person uses who chose an epsilon: of a family its member.
+   *
+   * @param {unknown} epsilon none, but of a family
+   * @returns {Mechanism}
+   */
+  at(epsilon) {
+    if (epsilon === null || epsilon === undefined) return this;
+    throw new FreewillError(`epsilon=${shown(epsilon)} for ${this}: its epsilon is fixed, and there is none to choose.`);
+  }
+
+  /** @type {(text: string) => {mechanism: any, text: string} | null} what made a report, and its own text */
+  read(text) {
+    return { mechanism: this, text };
   }
 
   /** @type {(text: string) => boolean} whether `text` writes some report so */

@@ -4,7 +4,8 @@
 
 import { alphabetFromSpec } from "./alphabets.js";
 import { checkFields, checkText, isObject } from "./checks.js";
-import { FreewillError, shown } from "./errors.js";
+import { FreewillError, UndrawableError, shown } from "./errors.js";
+import { Family } from "./family.js";
 import { LOSSES } from "./losses.js";
 import { Geometric, Identity, KRR, Matrix, PlanarGeometric, RAPPOR, SPEC_VERSION, Shokri } from "./mechanisms.js";
 import { Programmed } from "./programs.js";
@@ -13,15 +14,13 @@ import { Programmed } from "./programs.js";
 
 const LONGEST_NAME = 200;
 
-/** A mechanism of a kind that is not known here, without a program to draw it by. */
-export class UndrawableError extends FreewillError {}
-
 /**
  * Classes, and the fields that they are given, in this order: needed, then free.
  *
  * @type {Record<string, {Kind: any, needed: string[], free: string[]}>}
  */
 const KINDS = {
+  family: { Kind: Family, needed: ["kind", "epsilon"], free: ["step"] },
   geometric: { Kind: Geometric, needed: ["epsilon"], free: [] },
   identity: { Kind: Identity, needed: [], free: [] },
   "k-rr": { Kind: KRR, needed: ["epsilon"], free: [] },

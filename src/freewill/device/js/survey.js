@@ -5,12 +5,12 @@
 import { alphabetFromSpec, refuseVast, sameValues } from "./alphabets.js";
 import { checkText, isObject, isWholeText } from "./checks.js";
 import { system } from "./draws.js";
-import { FreewillError, listed, shown } from "./errors.js";
+import { FreewillError, UndrawableError, listed, shown } from "./errors.js";
 import { hexadecimal } from "./ids.js";
 import { parsedJson } from "./json.js";
 import { SPEC_VERSION } from "./mechanisms.js";
 import { Programmed } from "./programs.js";
-import { UndrawableError, mechanismFromSpec } from "./registry.js";
+import { mechanismFromSpec } from "./registry.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
@@ -199,11 +199,12 @@ export class Survey {
    * @param {string} name of the mechanism that the person chose
    * @param {string | number | [number, number]} value
    * @param {Source} [source] of random bytes: the system's, unless for tests
+   * @param {number | null} [epsilon] the person's own, of a family
    * @returns {ReportRow}
    */
-  report(name, value, source = system) {
+  report(name, value, source = system, epsilon = null) {
     const mechanism = this.find(name);
-    const report = mechanism.text(mechanism.draw(this.encode(value), source));
+    const report = mechanism.text(mechanism.draw(this.encode(value), source, epsilon));
     const id = Uint8Array.from({ length: 16 }, () => source.byte());
     return { mechanism: name, value: report, report_id: hexadecimal(id) };
   }

@@ -19,8 +19,9 @@ export default {
     "weak": "Careful: this promise is weak. It lets a report tell two {values} apart almost for sure.",
     "weak_typical": "Careful: this promise is weak. Two {values} picked blindly are {distance} apart on average, and at that distance it lets a report tell them apart almost for sure."
   },
-  "epsilon": {
-    "own": "You choose epsilon yourself, from {low} to {high}, and your report says which: the smaller, the better you are protected. Your own epsilon is what counts for you. What follows is said of {high}, the largest."
+  "family": {
+    "choice": "You choose epsilon yourself, from {low} to {high}, and your report says which: the smaller it is, the less your report tells.",
+    "largest": "What follows is said of {high}, the largest."
   },
   "truth": {
     "always": "Your report is your true {value}, always.",

@@ -1,0 +1,179 @@
+/**
+ * @file A family: one kind of mechanism at every epsilon of a range, of which everyone picks their own.
+ *
+ * A report is the level of the epsilon and the report of the member at that level, as bytes: the level in
+ * as few as hold the last one, the least first, then the index of an output likewise, or packed bits.
+ */
+
+import { checkedIndex, isNumbers } from "./checks.js";
+import { below, system } from "./draws.js";
+import { FreewillError, UndrawableError, brief, shown, thousands } from "./errors.js";
+import { hexadecimal } from "./ids.js";
+import { Geometric, KRR, Mechanism, PlanarGeometric, RAPPOR } from "./mechanisms.js";
+
+/** @typedef {import("./alphabets.js").Alphabet} Alphabet */
+/** @typedef {import("./draws.js").Source} Source */
+
+/** @type {Record<string, any>} the kinds whose members are drawn here at any epsilon */
+const MEMBERS = { geometric: Geometric, "k-rr": KRR, "planar-geometric": PlanarGeometric, rappor: RAPPOR };
+const MOST_LEVELS = 2 ** 24;
+/** Share of a step by which an epsilon may fall short of a level and still be at it. */
+const NEAR = 1e-6;
+
+/** A mechanism for every epsilon from `low` to `high`, in steps. */
+export class Family extends Mechanism {
+  #range;
+  #step;
+  #member;
+  /** @type {[number, number]} bytes of a level, and of a report of a member */
+  #widths;
+  /** @type {[number, any] | null} the member that was used last, and its level */
+  #last = null;
+
+  /**
+   * @param {Alphabet} alphabet
+   * @param {string} kind of the members
+   * @param {[number, number]} epsilon the least and the largest
+   * @param {number | null} [step] the least, unless given
+   */
+  constructor(alphabet, kind, epsilon, step = null) {
+    super("family", alphabet);
+    if (typeof kind !== "string" || !Object.hasOwn(MEMBERS, kind)) {
+      const drawn = Object.keys(MEMBERS).join(", ");
+      throw new UndrawableError(`a family of ${shown(kind)}: expected one of ${drawn}, the kinds that browsers draw at any epsilon.`);
+    }
+    this.member = kind;
+    this.#member = MEMBERS[kind];
+    const [low, high] = (this.#range = checkedRange(epsilon, kind));
+    this.#step = step ?? low;
+    if (typeof this.#step !== "number" || !(this.#step > 0 && this.#step < Infinity)) {
+      throw new FreewillError(`step=${shown(step)} for a family of ${kind}: must be a number > 0 and finite.`);
+    }
+    if (!((high - low) / this.#step < MOST_LEVELS - 1)) {
+      throw new FreewillError(
+        `step=${shown(step)} for a family of ${kind}: it has more than ${thousands(MOST_LEVELS)} levels. Take a larger step.`,
+      );
+    }
+    /** The largest level. */
+    this.last = Math.floor((high - low) / this.#step + NEAR);
+    const { promise, outputs } = this.#made(this.last);
+    this.outputs = null;
+    this.promise = promise;
+    /** What holds for every level. */
+    this.epsilon = this.epsilonAt(this.last);
+    this.#widths = [bytesOf(this.last), outputs === null ? Math.ceil(alphabet.size / 8) : bytesOf(outputs.size - 1)];
+    this.#made(0);
+  }
+
+  /** @type {(level: number) => number} the epsilon of a level */
+  epsilonAt(level) {
+    const [low, high] = this.#range;
+    const epsilon = low + level * this.#step;
+    // The upper end itself, where rounding alone has missed it.
+    return epsilon > high - NEAR * this.#step ? high : epsilon;
+  }
+
+  /** @type {(epsilon: unknown) => number} the level of an epsilon, rounded down */
+  level(epsilon) {
+    const [low, high] = this.#range;
+    const room = NEAR * this.#step;
+    if (typeof epsilon !== "number" || !(epsilon >= low - room && epsilon <= high + room)) {
+      throw new FreewillError(
+        `epsilon=${shown(epsilon)} for ${this}: expected the person's own choice, a number from ${brief(low)} to ${brief(high)}.`,
+      );
+    }
+    return Math.min(this.last, Math.max(0, Math.floor((epsilon - low) / this.#step + NEAR)));
+  }
+
+  /** @type {(epsilon: unknown) => any} the member at an epsilon, rounded down to a level */
+  at(epsilon) {
+    return this.#made(this.level(epsilon));
+  }
+
+  /** @type {(level: number) => any} */
+  #made(level) {
+    if (this.#last?.[0] !== level) this.#last = [level, new this.#member(this.alphabet, this.epsilonAt(level))];
+    return this.#last[1];
+  }
+
+  /**
+   * Draw a report at an epsilon; without one, which no device asks for, each level is equally likely.
+   *
+   * @param {number} index
+   * @param {Source} [source]
+   * @param {number | null} [epsilon]
+   */
+  draw(index, source = system, epsilon = null) {
+    checkedIndex(index, this.alphabet.size);
+    const level = epsilon === null ? below(this.last + 1, source) : this.level(epsilon);
+    const report = this.#made(level).draw(index, source);
+    const own = typeof report === "number" ? bytes(report, this.#widths[1]) : report;
+    return Uint8Array.from([...bytes(level, this.#widths[0]), ...own]);
+  }
+
+  /**
+   * Return the member that made a report, and the report as its own text.
+   *
+   * @param {string} text
+   * @returns {{mechanism: any, text: string} | null} null of what is no report of this family
+   */
+  read(text) {
+    const [before, after] = this.#widths;
+    if (!/^(?:[0-9a-f]{2})+$/.test(text) || text.length !== 2 * (before + after)) return null;
+    const all = Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+    const level = whole(all.slice(0, before));
+    if (level > this.last) return null;
+    const mechanism = this.#made(level);
+    const rest = all.slice(before);
+    if (mechanism.outputs === null) {
+      const own = hexadecimal(Uint8Array.from(rest));
+      return mechanism.gives(own) ? { mechanism, text: own } : null;
+    }
+    const index = whole(rest);
+    return index < mechanism.outputs.size ? { mechanism, text: mechanism.text(index) } : null;
+  }
+
+  /** @type {(text: string) => boolean} */
+  gives(text) {
+    return this.read(text) !== null;
+  }
+
+  /** @type {(text: string) => number[] | null} */
+  named(text) {
+    const { mechanism, text: own } = this.read(text) ?? {};
+    return mechanism?.named(own) ?? null;
+  }
+
+  parameters() {
+    return { kind: this.member, epsilon: this.#range, step: this.#step };
+  }
+
+  toString() {
+    const [low, high] = this.#range.map((end) => brief(end));
+    return `family of ${this.member}(${this.alphabet}, epsilon=${low} to ${high}, step=${brief(this.#step)})`;
+  }
+}
+
+/** @type {(epsilon: unknown, kind: string) => [number, number]} */
+function checkedRange(epsilon, kind) {
+  const [low, high] = isNumbers(epsilon) && epsilon.length === 2 ? epsilon : [NaN, NaN];
+  if (0 < low && low <= high && high < Infinity) return [low, high];
+  throw new FreewillError(
+    `epsilon=${shown(epsilon)} for a family of ${kind}: expected [lowest, largest], two numbers > 0 in this order.`,
+  );
+}
+
+/** @type {(number: number) => number} bytes that hold a whole number */
+function bytesOf(number) {
+  return Math.max(1, Math.ceil(number.toString(16).length / 2));
+}
+
+/** @type {(number: number, width: number) => number[]} the least byte first */
+function bytes(number, width) {
+  return Array.from({ length: width }, (_, place) => Math.floor(number / 256 ** place) % 256);
+}
+
+/** @type {(all: number[]) => number} */
+function whole(all) {
+  return all.reduceRight((sum, byte) => 256 * sum + byte, 0);
+}
