@@ -18,7 +18,16 @@ from freewill.errors import SpecError, SurveyError, printable, shown
 
 DRAWS = ("unary", "subset", "hash", "hadamard", "table")
 """What a browser can draw."""
-BY_NAME = ("geometric", "identity", "k-rr", "matrix", "planar-geometric", "rappor", "shokri")
+BY_NAME = (
+    "family",
+    "geometric",
+    "identity",
+    "k-rr",
+    "matrix",
+    "planar-geometric",
+    "rappor",
+    "shokri",
+)
 """The kinds that freewill.js draws by their names (device/js/registry.js)."""
 _SAME = 1e-9
 """By how much, relative, chances and laws of two machines may differ."""
