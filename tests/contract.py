@@ -50,6 +50,7 @@ from naive_laws import (
     wide_line,
     wide_matrix,
 )
+from naive_records import bloom_law, record_law, short_records, some_bloom, unary, unary_once
 
 
 @dataclass(frozen=True)
@@ -194,6 +195,30 @@ ENTRIES = (
     ),
     Entry("optimal geo", lambda k, e: fw.OptimalGeo(line(k), e), given_law, tight=None),
     Entry("optimal geo on labels", lambda k, e: fw.OptimalGeo(menu(k), e), given_law, tight=None),
+    Entry(
+        "longitudinal k-rr",
+        lambda k, e: fw.LongitudinalKRR(line(k), e, 2 * e),
+        krr_law,
+        tight=True,
+    ),
+    Entry("L-OSUE", unary("L-OSUE"), unary_law(oue_chances), tight=True),
+    Entry("L-SUE", unary("L-SUE"), rappor_law, tight=True),
+    Entry("L-OUE", unary("L-OUE"), unary_law(unary_once), tight=True),
+    Entry("L-SOUE", unary("L-SOUE"), unary_law(unary_once), tight=True),
+    Entry("bloom rappor", some_bloom, bloom_law, tight=None),
+    Entry(
+        "repeated, two steps",
+        lambda k, e: fw.Repeated(fw.LongitudinalKRR(line(k), e, 2 * e), 2),
+        record_law,
+        tight=True,
+    ),
+    Entry("repeated bits", short_records, record_law, tight=True),
+    Entry(
+        "repeated, drawn anew",
+        lambda k, e: fw.Repeated(fw.Geometric(line(k), e), 2),
+        record_law,
+        tight=True,
+    ),
     Entry("skeleton on a line", lambda k, e: Exponential(line(k), e), exponential_law, tight=False),
     Entry("skeleton on a grid", lambda k, e: Exponential(city(k), e), exponential_law, tight=False),
     Entry(

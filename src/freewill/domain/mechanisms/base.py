@@ -183,6 +183,13 @@ class Mechanism(Protocol):
         """
         return None
 
+    def resolution(self) -> FloatArray | None:
+        """Return a matrix, one row a value, whose null space is that of the law, d M = 0, if known.
+
+        For laws whose outputs cannot be listed: what no number of reports tells apart.
+        """
+        return None
+
     def outputs(self) -> Reports:
         """Return all outputs, where they can be listed."""
         return self.output_space.all()
