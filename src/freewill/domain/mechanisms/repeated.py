@@ -161,7 +161,8 @@ class Repeated(Mechanism):
         two_step = self._two_step
         if two_step is None:
             return Guarantee(promise.kind, self.times * promise.epsilon, promise.unit)
-        return Guarantee.never_understated("ldp", two_step.epsilon_of(self.times))
+        record = Guarantee.never_understated("ldp", two_step.epsilon_of(self.times))
+        return min(record, two_step.lifetime(), key=lambda promised: promised.epsilon)
 
     def parameters(self) -> Spec:
         """Return the mechanism's name and parameters, and how often it is repeated."""
