@@ -1,7 +1,6 @@
 """A device keeps the permanent answer of a two-step mechanism, and reports it anew each period."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from freewill.device.permanent import next_price
 
 LINE = fw.Linear(0, 3)
 TWO_STEP = [
-    fw.LongitudinalKRR(LINE, 1.0, 2.5),
+    fw.LongitudinalKRR(LINE, 2.0, 2.5),
     fw.LongitudinalUnary(LINE, 1.0, 2.5),
     fw.BloomRAPPOR(LINE, bits=4, hashes=2, cohorts=3),
 ]
@@ -70,7 +69,7 @@ def test_costs_add_up_to_what_the_record_tells(mechanism):
 
 def test_a_budget_refuses_the_report_that_would_pass_it():
     mechanism = TWO_STEP[0]
-    device = fw.Device(mechanism, fw.Memory(), fw.Budget(Fraction(3, 2)), question="our-town/age")
+    device = fw.Device(mechanism, fw.Memory(), fw.Budget(2), question="our-town/age")
     device.report(1, period="one")
     with pytest.raises(fw.BudgetError, match="costs epsilon"):
         device.report(1, period="two")

@@ -21,7 +21,13 @@ from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Noisy
 from freewill.domain.mechanisms.parameters import checked_epsilon
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, blind_answer
-from freewill.domain.mechanisms.two_step import BitSteps, TwoStep, TwoStepBits, through
+from freewill.domain.mechanisms.two_step import (
+    BitSteps,
+    TwoStep,
+    TwoStepBits,
+    log_odds_ratio,
+    through,
+)
 from freewill.domain.mechanisms.unary import OUE, UnaryEncoding
 from freewill.errors import ParameterError, none_of, shown
 from freewill.numeric.operators.base import Operator
@@ -243,7 +249,7 @@ class LongitudinalUnary(UnaryEncoding, Noisy, TwoStepBits):
         """Return the epsilon of a single report without any noise on bits that are not set."""
         if not self._coin:
             return self.epsilon_inf
-        return BitSteps(*self._first, HALF, Chance(1, _digits(self))).epsilon_of(1)
+        return log_odds_ratio(*(through(first, HALF, Chance(0, 0)) for first in self._first))
 
     @cached_property
     def steps(self) -> BitSteps:
