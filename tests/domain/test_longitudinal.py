@@ -25,7 +25,8 @@ def test_records_have_the_law_of_all_permanent_answers(protocol, times):
     records = fw.Repeated(once, times)
     drawn = records.obfuscate(np.arange(8).repeat(30), np.random.default_rng(times))
     parts = [
-        np.unpackbits(part, axis=1, bitorder="little") for part in records.output_space.split(drawn)
+        np.unpackbits(np.asarray(part, np.uint8), axis=1, bitorder="little")
+        for part in records.output_space.split(drawn)
     ]
     answers = np.arange(256)[:, None] >> np.arange(8) & 1
     own = np.eye(8, dtype=int)[:, None, :]
@@ -200,6 +201,27 @@ def test_the_rank_of_bits_is_the_rank_of_the_law():
         )
         known = np.linalg.matrix_rank(bloom.resolution())
         assert known == np.linalg.matrix_rank(bloom.law(), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "lifetime"), [(1e-4, 3e-4), (1.0, 2.0), (8.0, 20.0)])
+@pytest.mark.parametrize("times", [1, 3])
+def test_moments_of_counts_are_those_of_all_records(epsilon, lifetime, times):
+    record = fw.Repeated(fw.LongitudinalUnary(fw.Linear(0, 3), epsilon, lifetime), times)
+    theta = np.array([0.4, 0.1, 0.5, 0.0])
+    counted, listed = record.moments(theta), fw.Mechanism.moments(record, theta)
+    largest = np.abs(listed.information()).max()
+    matrix, along = counted.information(), np.arange(4.0)
+    np.testing.assert_allclose(matrix, listed.information(), rtol=1e-9, atol=1e-10 * largest)
+    # These are differences from 1, for all kinds: the matrix alone keeps digits of strong noise.
+    np.testing.assert_allclose(counted.diagonal(), listed.diagonal(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(counted.product(along), listed.product(along), rtol=1e-9, atol=1e-12)
+    directions = np.array([[1.0, -1, 0, 0], [0.5, 0.5, -2, 1]])
+    for ours, theirs in zip(counted.powers(directions), listed.powers(directions), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9 * np.abs(theirs).max())
+    parts = counted.system()
+    rows = parts.operator.dense()
+    whole = rows.T @ (parts.weights[:, None] * rows) + np.diag(parts.diagonal)
+    np.testing.assert_allclose(whole - 1, listed.information(), atol=1e-9 * max(1, largest))
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Bits, Records
 from freewill.errors import AlphabetError, ParameterError, none_of, shown
 from freewill.numeric.operators.base import Operator
+from freewill.numeric.operators.moments import Moments
 
 Hash = Literal["fmix32", "md5", "none"]
 MOST_BITS, MOST_COHORTS = 1 << 12, 1 << 16
@@ -228,6 +229,11 @@ class BloomRAPPOR(TwoStepBits):
     def weights(self) -> list[list[int]]:
         """Multiply the whole numbers of all bits."""
         return self.record_weights([self.outputs()])
+
+    def moments(self, theta: FloatArray) -> Moments:
+        """Return what a report tells: by counts of bits without a hash, else from drawn reports."""
+        known = self.record_moments(theta, 1)
+        return super().moments(theta) if known is None else known
 
     def witnesses(self) -> PackedBits:
         """Return reports that have the bits of a value and no others, of each cohort.

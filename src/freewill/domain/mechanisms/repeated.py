@@ -18,6 +18,7 @@ from freewill.domain.packed_outputs import Records
 from freewill.errors import ParameterError, SpecError, shown
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.blocks import ReportRows, rows_of
+from freewill.numeric.operators.moments import Moments
 
 MOST_TIMES = 10_000
 
@@ -141,6 +142,12 @@ class Repeated(Mechanism):
             return None
         places = np.indices((len(single[0]),) * self.times).reshape(self.times, -1).T.tolist()
         return [[math.prod(row[place] for place in record) for record in places] for row in single]
+
+    def moments(self, theta: FloatArray) -> Moments:
+        """Return what a record tells: by counts of bits, or from listed or drawn records."""
+        two_step = self._two_step
+        known = None if two_step is None else two_step.record_moments(theta, self.times)
+        return super().moments(theta) if known is None else known
 
     def witnesses(self) -> PackedBits:
         """Return the witnesses of a single report, each as often as it is made.

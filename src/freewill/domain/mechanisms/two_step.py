@@ -17,10 +17,16 @@ from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.blocks import ReportRows, rows_of
+from freewill.numeric.operators.count_moments import CountMoments
+from freewill.numeric.operators.moments import Moments
 from freewill.numeric.operators.support import unpacked
 
 _CLOSE = 0.5
 """Ratios further from 1 than that are better taken as two logarithms."""
+
+
+_TELLS_ALL = 150.0
+"""Epsilon of a record beyond which its moments are taken from drawn ones: numbers overflow."""
 
 
 class TwoStep(Mechanism, Protocol):
@@ -71,6 +77,10 @@ class TwoStep(Mechanism, Protocol):
     def record_weights(self, parts: Sequence[Reports]) -> list[list[int]]:
         """Return the sampler's own numbers, [value][record]."""
         ...
+
+    def record_moments(self, theta: FloatArray, times: int) -> Moments | None:
+        """Return what a record of so many reports tells at theta, where a formula can."""
+        return None
 
 
 def through(first: Chance, yes: Chance, no: Chance) -> Chance:
@@ -319,6 +329,17 @@ class TwoStepBits(TwoStep, Protocol):
         own = self.members[np.maximum(cohorts, 0)].reshape(len(counts), -1)
         logs = np.take_along_axis(levels, own, axis=1).reshape(len(counts), *self.members.shape[1:])
         return np.where(cohorts[:, None] < 0, -np.inf, logs.sum(axis=2))
+
+    def record_moments(self, theta: FloatArray, times: int) -> Moments | None:
+        """Return those of counts of bits, where each value has one bit of its own."""
+        ratios, stray = self.steps.logs(times)
+        if self.members.shape != (1, self.bit_count, 1) or ratios[-1] - ratios[0] > _TELLS_ALL:
+            return None
+        if not np.array_equal(self.members[0, :, 0], np.arange(self.bit_count)):
+            return None
+        ways = np.array([math.lgamma(c + 1) + math.lgamma(times - c + 1) for c in range(times + 1)])
+        chances = np.exp(stray + math.lgamma(times + 1) - ways)
+        return CountMoments(theta, chances, np.expm1(ratios - ratios[0]), math.exp(ratios[0]))
 
     def record_weights(self, parts: Sequence[Reports]) -> list[list[int]]:
         """Multiply the whole numbers of all bits."""
