@@ -146,8 +146,8 @@ epsilon of T reports together, {EPSILON:g} for one and {LIFETIME:g} for a lifeti
 """
 ERRORS = f"""
 Root mean squared error of a share: {VALUES} values with shares 1, 1/2, 1/3, ..., {PEOPLE:,} people,
-{RUNS} runs. Each row is of the same permanent answers and reports. `fw.Repeated` takes the T reports
-of a person by their joint law. The mean of the periods takes the single reports of each period by a
+{RUNS} runs. A protocol's rows are of the same answers and reports. `fw.Repeated` takes the
+T reports of a person by their joint law. The mean of the periods takes single reports of each by a
 formula, clipped and scaled to 1, and averages. The last column is the estimate from the permanent
 answers themselves, which T reports approach.
 """
@@ -165,7 +165,7 @@ def page() -> Iterator[str]:
     for which in LARGE:
         command = [sys.executable, "-m", "benchmarks.longitudinal", which]
         yield subprocess.run(command, capture_output=True, text=True, check=True).stdout.rstrip()
-    yield "\nThe law of 10 reports of L-SUE over 8 values, 800 records of them, is that of a sum over"
+    yield "\nThe law of 10 reports of L-SUE over 8 values, for 800 records, is that of a sum over"
     yield f"all 256 permanent answers within {against_enumeration():.1e}, relative."
 
 

@@ -124,3 +124,11 @@ def test_another_choice_in_a_later_period_is_refused():
     plain.row(1, "plain")
     with pytest.raises(fw.DeviceError, match="no permanent answer was kept"):
         plain.row(1, "two", period="b")
+
+
+@each
+def test_people_are_told_of_both_promises(mechanism):
+    sentences = fw.explain(mechanism).sentences
+    assert sum("again and again" in sentence for sentence in sentences) == 1
+    plain = fw.explain(fw.KRR(LINE, 1.0)).sentences
+    assert not any("again and again" in sentence for sentence in plain)

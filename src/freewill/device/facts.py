@@ -41,7 +41,8 @@ class Facts:
     those of the nearest two values, of two typical ones and of the furthest. Where a report names
     a set of values, `bits` are the chances that the own value is in it, and another; `support` says
     how it is drawn, if not by a yes or no to each, and of how many values, groups or signs.
-    `chances` is the law of one typical value's reports.
+    `chances` is the law of one typical value's reports; `lifetime` is the epsilon of all reports
+    that are drawn from one permanent answer, where there is one.
     """
 
     alphabet: Alphabet
@@ -57,6 +58,7 @@ class Facts:
     outputs: Alphabet | None
     value: int
     chances: FloatArray | None
+    lifetime: float | None = None
 
     @property
     def kind(self) -> str:
@@ -132,6 +134,7 @@ def facts(mechanism: Mechanism) -> Facts:
         outputs=mechanism.output_space.alphabet if bits is None else None,
         value=value,
         chances=chances_from(mechanism, value),
+        lifetime=mechanism.lifetime().epsilon if hasattr(mechanism, "lifetime") else None,
     )
 
 
