@@ -54,6 +54,7 @@ from naive_laws import (
     wide_line,
     wide_matrix,
 )
+from naive_records import bloom_law, record_law, short_records, some_bloom, unary, unary_once
 
 
 @dataclass(frozen=True)
@@ -241,6 +242,30 @@ ENTRIES = (
     Entry("then by chance", made.by_chance, composed_law, tight=None),
     Entry("then of bits", made.counted_bits, composed_law, tight=None),
     Entry("then of perhaps of both", made.silence_kept, composed_law, tight=False),
+    Entry(
+        "longitudinal k-rr",
+        lambda k, e: fw.LongitudinalKRR(line(k), e, 2 * e),
+        krr_law,
+        tight=True,
+    ),
+    Entry("L-OSUE", unary("L-OSUE"), unary_law(oue_chances), tight=True),
+    Entry("L-SUE", unary("L-SUE"), rappor_law, tight=True),
+    Entry("L-OUE", unary("L-OUE"), unary_law(unary_once), tight=True),
+    Entry("L-SOUE", unary("L-SOUE"), unary_law(unary_once), tight=True),
+    Entry("bloom rappor", some_bloom, bloom_law, tight=None),
+    Entry(
+        "repeated, two steps",
+        lambda k, e: fw.Repeated(fw.LongitudinalKRR(line(k), e, 2 * e), 2),
+        record_law,
+        tight=True,
+    ),
+    Entry("repeated bits", short_records, record_law, tight=True),
+    Entry(
+        "repeated, drawn anew",
+        lambda k, e: fw.Repeated(fw.Geometric(line(k), e), 2),
+        record_law,
+        tight=True,
+    ),
     Entry("skeleton on a line", lambda k, e: Exponential(line(k), e), exponential_law, tight=False),
     Entry("skeleton on a grid", lambda k, e: Exponential(city(k), e), exponential_law, tight=False),
     Entry(

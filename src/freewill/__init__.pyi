@@ -27,6 +27,7 @@ from freewill.domain.leakage import leakage as leakage
 from freewill.domain.mechanisms.base import Mechanism as Mechanism
 from freewill.domain.mechanisms.base import Noisy as Noisy
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto as BlahutArimoto
+from freewill.domain.mechanisms.bloom import BloomRAPPOR as BloomRAPPOR
 from freewill.domain.mechanisms.both import Both as Both
 from freewill.domain.mechanisms.exponential import Exponential as Exponential
 from freewill.domain.mechanisms.family import Family as Family
@@ -34,6 +35,8 @@ from freewill.domain.mechanisms.geometric import Geometric as Geometric
 from freewill.domain.mechanisms.hadamard import HadamardResponse as HadamardResponse
 from freewill.domain.mechanisms.hashing import BLH as BLH
 from freewill.domain.mechanisms.hashing import LocalHashing as LocalHashing
+from freewill.domain.mechanisms.longitudinal import LongitudinalKRR as LongitudinalKRR
+from freewill.domain.mechanisms.longitudinal import LongitudinalUnary as LongitudinalUnary
 from freewill.domain.mechanisms.matrix import Matrix as Matrix
 from freewill.domain.mechanisms.optimal_geo import OptimalGeo as OptimalGeo
 from freewill.domain.mechanisms.perhaps import Perhaps as Perhaps
@@ -44,6 +47,7 @@ from freewill.domain.mechanisms.randomised_response import RAPPOR as RAPPOR
 from freewill.domain.mechanisms.randomised_response import Identity as Identity
 from freewill.domain.mechanisms.registry import from_spec as from_spec
 from freewill.domain.mechanisms.registry import register as register
+from freewill.domain.mechanisms.repeated import Repeated as Repeated
 from freewill.domain.mechanisms.shokri import Shokri as Shokri
 from freewill.domain.mechanisms.square_wave import SquareWave as SquareWave
 from freewill.domain.mechanisms.staircase import Staircase as Staircase

@@ -5,6 +5,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
@@ -12,7 +13,22 @@ import numpy as np
 
 from freewill.core.texts import LONGEST_ID, SHORTEST_ID, checked_text, same_words
 from freewill.device.budget import Budget, cost
-from freewill.device.memory import Amount, Content, Memory, Sent, as_memory
+from freewill.device.memory import (
+    Amount,
+    Content,
+    Memory,
+    Sent,
+    answer_key,
+    as_memory,
+    period_key,
+)
+from freewill.device.permanent import (
+    checked_period,
+    checked_price,
+    fresh,
+    is_two_step,
+    permanent,
+)
 from freewill.domain.alphabets.base import encode_texts, encode_values, readable, texts
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.survey import Survey, listed
@@ -28,6 +44,9 @@ class Device:
     is now and whatever is chosen: a second draw would add its epsilon to the first. What was sent
     is known by the question: `question_id` or the question of the survey, or `question`, which
     must be given where the survey says neither. A `budget` refuses what costs too much.
+
+    Of a mechanism of two steps a memory keeps the permanent answer too, and each `period` that a
+    report is asked for gets a fresh one drawn from it (docs/longitudinal.md).
 
     >>> import freewill as fw
     >>> answers = fw.Categorical(["yes", "no"])
@@ -74,13 +93,19 @@ class Device:
             return None
         return self.memory.sent.get(self.question)
 
-    def report(self, value: Any, choice: str | None = None, epsilon: float | None = None) -> Any:
+    def report(
+        self,
+        value: Any,
+        choice: str | None = None,
+        epsilon: float | None = None,
+        period: str | None = None,
+    ) -> Any:
         """Return a report of one value in readable form, as `mechanism.report` gives it.
 
         Of a family (`fw.Family`) the person also chooses an epsilon. A report that was sent before
         with another mechanism is refused, for this form does not say with which; `row` does.
         """
-        mechanism, sent = self._once(value, choice, epsilon)
+        mechanism, sent = self._once(value, choice, epsilon, period)
         if sent.mechanism != mechanism.id:
             raise DeviceError(
                 f"this question was answered with {sent.words}, and a second report with "
@@ -90,13 +115,17 @@ class Device:
         return as_report(sent.value, mechanism, remembered=self.memory is not None)
 
     def row(
-        self, value: Any, choice: str | None = None, epsilon: float | None = None
+        self,
+        value: Any,
+        choice: str | None = None,
+        epsilon: float | None = None,
+        period: str | None = None,
     ) -> dict[str, str]:
         """Return a row of docs/reports.md: mechanism, value and report_id.
 
         Of a question that was answered before it is the same row, of the mechanism of then.
         """
-        _, sent = self._once(value, choice, epsilon)
+        _, sent = self._once(value, choice, epsilon, period)
         names = {mechanism.id: name for name, mechanism in self.offered.items()}
         if sent.mechanism not in names:
             raise DeviceError(
@@ -116,21 +145,25 @@ class Device:
         self.memory.forget(self.question)
 
     def _once(
-        self, value: Any, choice: str | None, epsilon: float | None
+        self, value: Any, choice: str | None, epsilon: float | None, period: str | None
     ) -> tuple[Mechanism, Sent]:
         """Return the mechanism that was chosen, and the report that was sent or is drawn now."""
         mechanism = self._chosen(choice)
         # Of a family the member that is used: its epsilon is what the report costs.
         used = mechanism.at(epsilon) if epsilon is not None or _has_many(mechanism) else mechanism
         index = index_of(value, mechanism)
+        period = checked_period(period, mechanism, self.memory is not None)
         memory = self.memory if self.budget is None else self.budget.shared_memory(self.memory)
         if memory is None:  # and nobody adds up
             return mechanism, _drawn(mechanism, used, index, epsilon, math.inf)
         question = None if self.memory is None else self.question
 
         def work(content: Content) -> tuple[Content, Sent]:
-            if question is not None and question in content.sent:
-                return content, content.sent[question]
+            key = None if question is None else period_key(question, period)
+            if key is not None and key in content.sent:
+                return content, content.sent[key]
+            if question is not None and key is not None and is_two_step(mechanism):
+                return self._from_answer(content, question, key, mechanism, index)
             price = cost(used)
             if self.budget is not None:
                 self.budget.refuse_beyond(content.spent, price)
@@ -138,6 +171,29 @@ class Device:
             return content.adding(question, sent), sent
 
         return mechanism, memory.update(work)
+
+    def _from_answer(
+        self, content: Content, question: str, key: str, mechanism: Mechanism, index: int
+    ) -> tuple[Content, Sent]:
+        """Draw a report from the permanent answer that is kept, or from one that is drawn now."""
+        kept = content.sent.get(answer_key(question))
+        earlier = kept or content.sent.get(question)
+        if earlier is not None and (kept is None or earlier.mechanism != mechanism.id):
+            without = "" if kept else ", of which no permanent answer was kept"
+            raise DeviceError(
+                f"this question was answered with {earlier.words}{without}: a report with "
+                f"{mechanism} would add its epsilon. Ask for the same choice in each period."
+            )
+        price = checked_price(content, question, mechanism, self.budget)
+        answer = permanent(mechanism, index) if kept is None else _read(kept.value, mechanism)
+        if kept is None:
+            value = as_text(mechanism, answer)
+            content = content.adding(
+                answer_key(question), _sent(mechanism, mechanism, value, Fraction(0))
+            )
+        text = as_text(mechanism, fresh(mechanism, answer))
+        sent = _sent(mechanism, mechanism, text, price)
+        return content.adding(key, sent), sent
 
     def _chosen(self, choice: str | None) -> Mechanism:
         if choice is None and len(self.offered) == 1:
@@ -157,8 +213,12 @@ def _has_many(mechanism: Mechanism) -> bool:
 def _drawn(
     mechanism: Mechanism, used: Mechanism, index: int, epsilon: float | None, price: Amount
 ) -> Sent:
-    words, text = printable(str(used), 200), drawn_text(mechanism, index, epsilon)
-    return Sent(mechanism.id, words, text, secrets.token_hex(16), price)
+    return _sent(mechanism, used, drawn_text(mechanism, index, epsilon), price)
+
+
+def _sent(mechanism: Mechanism, used: Mechanism, value: str, price: Amount) -> Sent:
+    words = printable(str(used), 200)
+    return Sent(mechanism.id, words, value, secrets.token_hex(16), price)
 
 
 def _menu(offered: Any) -> dict[str, Mechanism]:
@@ -221,8 +281,22 @@ def drawn_text(mechanism: Mechanism, index: int, epsilon: float | None = None) -
             f"{mechanism} has no draw(index), by which a device draws one report from the system's "
             f"generator. Give it one: docs/new-mechanism.md."
         )
+    return as_text(mechanism, drawn)
+
+
+def as_text(mechanism: Mechanism, drawn: Any) -> str:
+    """Return a report as a column `value` holds it."""
     reported = mechanism.output_space.alphabet
     return (mechanism.written([drawn]) if reported is None else texts(reported, [drawn]))[0]
+
+
+def _read(text: str, mechanism: Mechanism) -> Any:
+    """Return the permanent answer that a memory holds as a text."""
+    as_report(text, mechanism)
+    reported = mechanism.output_space.alphabet
+    if reported is None:
+        return mechanism.received(text)[0]
+    return encode_texts(reported, [text]).indices[0]
 
 
 def as_report(text: str, mechanism: Mechanism, *, remembered: bool = True) -> Any:

@@ -212,6 +212,8 @@ def _sentences(facts: Facts) -> Iterator[str]:
             yield from _geo(facts, *facts.distances)
         else:
             yield _any(facts, facts.epsilon)
+        if facts.lifetime is not None:
+            yield say(facts.kind, "odds", "lifetime", odds=odds(facts.lifetime))
     if isinstance(facts.alphabet, Grid) and facts.outputs == facts.alphabet:
         width, height = (in_digits(side) for side in facts.alphabet.cell)
         yield say(facts.kind, "truth", "cell", width=width, height=height)

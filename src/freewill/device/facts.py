@@ -44,7 +44,8 @@ class Facts:
     a set of values, `bits` are the chances that the own value is in it, and another; `support` says
     how it is drawn, if not by a yes or no to each, and of how many values, groups or signs.
     `chances` is the law of one typical value's reports. `silence` is the chance that nothing is
-    reported, of which all else is not about; `reports` is how many there are of the same value.
+    reported, of which all else is not about; `reports` is how many there are of the same value;
+    `lifetime` is the epsilon of all reports that are drawn from one permanent answer, if any are.
     """
 
     alphabet: Alphabet
@@ -62,6 +63,7 @@ class Facts:
     chances: FloatArray | None
     silence: float = 0.0
     reports: int = 1
+    lifetime: float | None = None
 
     @property
     def kind(self) -> str:
@@ -140,6 +142,7 @@ def facts(mechanism: Mechanism) -> Facts:
         value=value,
         chances=chances_from(mechanism, value),
         reports=len(mechanism.parts) if isinstance(mechanism, Both) else 1,
+        lifetime=mechanism.lifetime().epsilon if hasattr(mechanism, "lifetime") else None,
     )
 
 

@@ -41,6 +41,7 @@ _REPORT_ID = re.compile(r"[0-9a-f]{32}")
 _PATIENCE = 30.0
 """Seconds to wait for another process that holds the same memory."""
 _PAUSE = 0.01
+_PERIOD = json.JSONDecoder()
 _NOTHING_DRAWN = (
     "Nothing was drawn: a fresh report would add its epsilon to that of the one sent before."
 )
@@ -221,17 +222,19 @@ class Memory:
     def forget(self, question: str) -> None:
         """Forget what was sent for a question, so that the next report is drawn anew.
 
-        What it cost stays spent: whoever has both reports has learnt from both.
+        In all periods, with its permanent answer where there is one. What it cost stays spent:
+        whoever has both reports has learnt from both.
         """
 
         def work(content: Content) -> tuple[Content, None]:
-            if not isinstance(question, str) or question not in content.sent:
+            gone = {key for key in content.sent if _belongs(key, question)}
+            if not gone:
                 remembered = ", ".join(map(shown, list(content.sent)[:8])) or "none"
                 raise DeviceError(
                     f"question {shown(question)} is not remembered, so there is nothing to "
                     f"forget. Remembered: {remembered}."
                 )
-            rest = {key: report for key, report in content.sent.items() if key != question}
+            rest = {key: report for key, report in content.sent.items() if key not in gone}
             return Content(MappingProxyType(rest), content.spent), None
 
         self.update(work)
@@ -299,6 +302,36 @@ class Memory:
 
     def __repr__(self) -> str:
         return f"Memory({'' if self.path is None else repr(str(self.path))})"
+
+
+def answer_key(question: str) -> str:
+    """Return what names the permanent answer of a question (device/permanent.py)."""
+    return f"answer {question}"
+
+
+def period_key(question: str, period: str | None) -> str:
+    """Return what names the report of a period; without one, it is the question.
+
+    >>> period_key("id our-town/age", "2026-11")
+    'period "2026-11" id our-town/age'
+    """
+    return question if period is None else f"period {json.dumps(period)} {question}"
+
+
+def reported(content: Content, question: str) -> int:
+    """Return in how many periods a question was answered."""
+    return sum(_belongs(key, question) for key in content.sent if key != answer_key(question))
+
+
+def _belongs(key: str, question: Any) -> bool:
+    """Say whether an entry is a question's report, its permanent answer or one of a period."""
+    if not isinstance(question, str) or key in (question, answer_key(question)):
+        return isinstance(question, str)
+    try:
+        _, end = _PERIOD.raw_decode(key, len("period ")) if key.startswith("period ") else ("", 0)
+    except ValueError:
+        return False
+    return end > 0 and key[end:] == f" {question}"
 
 
 def as_memory(given: Any) -> Memory:

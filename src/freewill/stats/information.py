@@ -335,15 +335,13 @@ def information_at(evidence: Evidence, theta: FloatArray) -> Information:
     """Return the information of the people of evidence, at a theta inside."""
     people, groups = evidence.people, evidence.groups
     parts = tuple((one.mechanism, one.people / people, one.name) for one in groups)
-    moments = tuple(one.moments(theta) for one in groups)
-    return Information(evidence.alphabet, theta, people, parts, moments)
+    return Information(
+        evidence.alphabet, theta, people, parts, tuple(one.moments(theta) for one in groups)
+    )
 
 
 def information_of(
-    alphabet: Alphabet,
-    parts: list[tuple[Mechanism, float, str]],
-    theta: FloatArray,
-    people: int,
+    alphabet: Alphabet, parts: list[tuple[Mechanism, float, str]], theta: FloatArray, people: int
 ) -> Information:
     """Return the information of people with these shares of mechanisms, at a theta inside."""
     moments = tuple(mechanism.moments(theta) for mechanism, _, _ in parts)

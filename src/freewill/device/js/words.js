@@ -49,6 +49,7 @@ export default {
     "near": "{values_up} up to {distance} apart stay hard to tell apart: if two of them seemed equally likely before your report, one can seem at most twice as likely as the other after it.",
     "apart": "Even the nearest two {values}, {distance} apart, can be told apart: if they seemed equally likely before your report, one of them can seem {odds} after it.",
     "far": "The further apart two {values} are, the more your report tells: at {distance}, one of them can seem {odds}.",
+    "lifetime": "If you are asked again and again, your device keeps one noisy answer and makes every report from it. After all of them together, however many, one of two {values} can seem {odds}.",
     "infinite": "There is no limit to what a report may give away: it can rule other {values} out for sure.",
     "less": "less than {percent} likelier than the other",
     "percent": "at most {percent} likelier than the other",

@@ -27,8 +27,7 @@ from freewill.domain.mechanisms.parameters import (
     checked_epsilon,
     no_witnesses,
 )
-from freewill.domain.outputs import OutputSpace, Symbols
-from freewill.domain.wire import as_texts, from_rows, from_texts
+from freewill.domain.outputs import OutputSpace, Symbols, as_texts, from_rows, from_texts
 from freewill.errors import AlphabetError, LawError, ParameterError, shown
 from freewill.numeric.operators.base import Operator, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments, SetChances
@@ -211,6 +210,13 @@ class Mechanism(Protocol):
         """
         return None
 
+    def resolution(self) -> FloatArray | None:
+        """Return a matrix, one row a value, whose null space is that of the law, d M = 0, if known.
+
+        For laws whose outputs cannot be listed: what no number of reports tells apart.
+        """
+        return None
+
     def outputs(self) -> Reports:
         """Return all outputs, where they can be listed."""
         return self.output_space.all()
@@ -374,12 +380,6 @@ class Noisy(Mechanism, Protocol):
         """Return epsilon-LDP, or epsilon-geo-indistinguishability per unit of distance."""
         unit = self.alphabet.unit if self.promise == "geo" else ""
         return Guarantee(self.promise, self.epsilon, unit)
-
-
-def held_beside_epsilon(mechanism: Mechanism) -> Spec:
-    """Return all parameters of a mechanism but its epsilon, to be held while that is varied."""
-    given = {**mechanism.parameters(), **mechanism.shape()}
-    return {name: value for name, value in given.items() if name != "epsilon"}
 
 
 def is_mechanism(given: Any) -> bool:

@@ -13,9 +13,13 @@ from freewill.domain.alphabets.base import Alphabet, checked_indices, encode_val
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.sources import Source, below, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
-from freewill.domain.mechanisms.base import Mechanism, held_beside_epsilon
+from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.levels import Levels
-from freewill.domain.mechanisms.parameters import checked_positive, needed_beside_epsilon
+from freewill.domain.mechanisms.parameters import (
+    checked_positive,
+    held_beside_epsilon,
+    needed_beside_epsilon,
+)
 from freewill.domain.mechanisms.rows import Rows
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Records

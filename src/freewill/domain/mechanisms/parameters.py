@@ -146,3 +146,9 @@ def no_witnesses(mechanism: Any) -> str:
         f"Write its witnesses(), outputs among which the least private one is sure to be. "
         f"fw.check_mechanism tries the promise on reports that are drawn."
     )
+
+
+def held_beside_epsilon(mechanism: Any) -> Spec:
+    """Return all parameters of a mechanism but its epsilon, to be held while that is varied."""
+    given = {**mechanism.parameters(), **mechanism.shape()}
+    return {name: value for name, value in given.items() if name != "epsilon"}

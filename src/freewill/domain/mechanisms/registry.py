@@ -10,18 +10,21 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto
+from freewill.domain.mechanisms.bloom import BloomRAPPOR
 from freewill.domain.mechanisms.both import Both
 from freewill.domain.mechanisms.exponential import Exponential
 from freewill.domain.mechanisms.family import Family
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.hadamard import HadamardResponse
 from freewill.domain.mechanisms.hashing import LocalHashing
+from freewill.domain.mechanisms.longitudinal import LongitudinalKRR, LongitudinalUnary
 from freewill.domain.mechanisms.matrix import Matrix
 from freewill.domain.mechanisms.optimal_geo import OptimalGeo
 from freewill.domain.mechanisms.perhaps import Perhaps
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.planar_laplace import PlanarLaplace
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
+from freewill.domain.mechanisms.repeated import Repeated
 from freewill.domain.mechanisms.shokri import Shokri
 from freewill.domain.mechanisms.square_wave import SquareWave
 from freewill.domain.mechanisms.staircase import Staircase
@@ -64,9 +67,15 @@ _KINDS = (
     Both,
     Perhaps,
     Family,
+    LongitudinalKRR,
+    LongitudinalUnary,
+    BloomRAPPOR,
+    Repeated,
 )
 _NOTES = {
     "epsilon": "a number > 0",
+    "epsilon_inf": "a number > epsilon",
+    "times": "a whole number > 0",
     "quality_loss": "a number > 0, in units of distance",
     "law": "a matrix, one row a value",
     "outputs": "an alphabet",

@@ -1,4 +1,4 @@
-"""Operator of bit reports whose bits are made from something smaller, block by block."""
+"""Operators of reports whose rows are made from something smaller, block by block."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,26 +9,38 @@ from typing import Any, ClassVar
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
-from freewill.numeric.operators.base import Guess, Map, StackOperator, Structure, Sums
+from freewill.numeric.operators.base import (
+    DenseOperator,
+    Guess,
+    Map,
+    StackOperator,
+    Structure,
+    Sums,
+    chosen_rows,
+)
 from freewill.numeric.operators.support import BitOperator, near_gram_map
 
-Make = Callable[[Any], BitOperator]
-"""Makes the law of some rows: a slice, or their places."""
+Make = Callable[[Any], Any]
+"""Makes the law of some rows, bits or an array: a slice, or their places."""
 HELD_BITS = 1 << 31
 """Bits, 256 MB of them, up to which all rows are made at once, and kept."""
 _BLOCK_BITS = 1 << 27
 """Bits of a block of rows."""
+HELD_NUMBERS = 1 << 22
+"""Numbers, 32 MB of them, up to which rows that are arrays are made at once, and kept."""
+_BLOCK_NUMBERS = 1 << 19
+"""Numbers of a block of such rows, 4 MB."""
 
 
 def bits_of(make: Make, rows: int, size: int) -> "BitOperator | BlockOperator":
     """Return all rows at once where they take little memory, else block by block."""
     if rows * size <= HELD_BITS:
-        return make(slice(None))
+        return make(slice(None))  # type: ignore[no-any-return]
     return BlockOperator(_Blocks(make, rows, max(1, _BLOCK_BITS // size)), rows, size)
 
 
 @dataclass(frozen=True)
-class _Blocks(Sequence[BitOperator]):
+class _Blocks(Sequence[Any]):
     """Blocks of rows, each made when it is asked for."""
 
     make: Make
@@ -70,7 +82,7 @@ class BlockOperator(StackOperator):
     def _ends(self) -> IntArray:
         return np.minimum(np.arange(1, len(self.parts) + 1) * self.parts.each, self.rows)
 
-    def _pieces(self, weights: FloatArray) -> Iterator[tuple[BitOperator, FloatArray]]:
+    def _pieces(self, weights: FloatArray) -> Iterator[tuple[Any, FloatArray]]:
         return zip(self.parts, self.split(weights), strict=True)
 
     @property
@@ -88,7 +100,10 @@ class BlockOperator(StackOperator):
 
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return the sum of what the blocks give."""
-        return reduce(add, (part.sums(theta, some, stride) for part, some in self._pieces(weights)))
+        total: Sums = reduce(
+            add, (part.sums(theta, some, stride) for part, some in self._pieces(weights))
+        )
+        return total
 
     def by_bit(self, weights: FloatArray) -> FloatArray:
         """Add up the weights of the outputs in which each bit is set."""
@@ -103,3 +118,79 @@ class BlockOperator(StackOperator):
     def subset(self, places: IntArray) -> "BitOperator | BlockOperator":  # type: ignore[override]
         """Return the law of some of the outputs."""
         return bits_of(lambda some: self.parts.make(places[some]), places.size, self.size)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ReportRows(DenseOperator):
+    """Rows of reports that hardly repeat, as an array: H may be taken from some of them."""
+
+    structure: ClassVar[Structure] = "bits"
+    logs: FloatArray | None
+
+    def __init__(
+        self, rows: FloatArray, log_scale: FloatArray | None = None, logs: FloatArray | None = None
+    ) -> None:
+        super().__init__(rows, log_scale)
+        object.__setattr__(self, "logs", logs)
+
+    @classmethod
+    def of_logs(cls, logs: FloatArray) -> "ReportRows":
+        """Return the rows of these logarithms, which are kept: ratios may be too small numbers."""
+        most = logs.max(axis=1)
+        most[np.isneginf(most)] = 0.0
+        return cls(np.exp(logs - most[:, None]), most, logs)
+
+    def log_dense(self) -> FloatArray:
+        """Return log P(y | x)."""
+        return super().log_dense() if self.logs is None else self.logs
+
+    def subset(self, places: IntArray) -> "ReportRows":
+        """Return some of the rows."""
+        logs = None if self.logs is None else self.logs[places]
+        return ReportRows(self.rows[places], self.log_scale[places], logs)
+
+    def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
+        """Return L, g and, unless `stride` is 0, H from about one row in `stride`."""
+
+        def sampled(curvature: FloatArray) -> FloatArray:
+            if stride == 1 or not curvature.size:
+                return self.gram(curvature)
+            squares = self.rows * self.rows
+            diagonal = curvature @ squares
+            leverage = curvature * (squares @ (1 / np.maximum(diagonal, 1e-12 * diagonal.max())))
+            chosen, heavier = chosen_rows(curvature, leverage, stride)
+            return self.subset(chosen).gram(heavier)
+
+        gram = sampled if stride else None
+        return Sums.of(theta.size, self.forward(theta), weights, self.adjoint, gram)
+
+
+@dataclass(frozen=True, eq=False)
+class RowBlocks(BlockOperator):
+    """A stack of blocks of `ReportRows`, of which no two are in memory at a time."""
+
+    def by_bit(self, weights: FloatArray) -> None:  # type: ignore[override]
+        """Return nothing: no bit stands for a value alone."""
+
+    def guess(self, weights: FloatArray, ones: FloatArray | None = None) -> None:  # type: ignore[override]
+        """Return nothing, for the same reason."""
+
+    def subset(self, places: IntArray) -> "ReportRows | RowBlocks":  # type: ignore[override]
+        """Return the law of some of the outputs."""
+        return rows_of(lambda some: self.parts.make(places[some]), places.size, self.size)
+
+
+def rows_of(make: Make, rows: int, size: int, beside: int = 0) -> ReportRows | RowBlocks:
+    """Return all rows as an array where it is small, else block by block, each made when needed.
+
+    A product then costs what it takes to make the rows, 4 MB of them at a time; `beside` is how
+    many numbers a row is made from, if these are more than the values.
+
+    >>> law = rows_of(lambda some: ReportRows(np.eye(3)[some]), 3, 3)
+    >>> law.forward(np.array([0.5, 0.25, 0.25])), law.structure
+    (array([0.5 , 0.25, 0.25]), 'bits')
+    """
+    widest = max(size, beside)
+    if rows * widest <= HELD_NUMBERS:
+        return make(slice(None))  # type: ignore[no-any-return]
+    return RowBlocks(_Blocks(make, rows, max(1, _BLOCK_NUMBERS // widest)), rows, size)

@@ -159,9 +159,10 @@ class ListedMoments:
 
 
 class Nodes(NamedTuple):
-    """t, the weight of each node, and the probability that a bit is set there, [node, value].
+    """t, the weight of each node, and the mean of each value's term there, [node, value].
 
-    The two latter may be complex: sums of them are taken by their real parts.
+    Of bits the mean is the chance that the bit is set. The two latter may be complex: sums of them
+    are taken by their real parts.
     """
 
     times: FloatArray
@@ -169,48 +170,24 @@ class Nodes(NamedTuple):
     chances: Any
 
 
-@runtime_checkable
-class SetMoments(Protocol):
-    """Moments of reports that name a set of values, P(v|x) = c_v (1 + gain v_x), v its bits.
+class NodeMoments(Protocol):
+    """Moments that are sums over nodes t: J = (1 + gain M)' diag(weights) (1 + gain M) + diag(d).
 
-    c_v (1 + gain q) is a law Q of sets that favours no value, in which each is with chance q.
-
-    With T = sum_y theta_y v_y, E_p[f / (1 + gain T)^j] is an integral over t of t^(j-1) e^-t times
-    a mean of f e^(-t gain T), whatever the values are in a set by. Where these are independent
-    coins it is a product over the bits, for products of bits f; a kind says at which nodes it is
-    taken, with which weights, and how likely bits are set there (`Nodes`).
+    Where p is c (1 + G) with G a sum of independent terms, one a value, E_p[f / (1 + G)^j] is an
+    integral over t of t^(j-1) e^-t times a mean of f e^(-t G), which is a product over the values.
+    A kind says at which nodes it is taken, with which weights, and the mean of each term there
+    (`Nodes`); d are the variances of the terms.
     """
 
     theta: FloatArray
     gain: float
 
-    @property
-    def chance(self) -> float:
-        """The chance q that a value is in a set of Q."""
-
-    @property
-    def other(self) -> float:
-        """The chance that a report names a value that is not the true one."""
-
-    def first_chances(self) -> FloatArray:
-        """Return how likely the first of the values, in any order, that a set of Q has is the j-th.
-
-        What is left to 1 is the chance of the empty set.
-        """
-
-    def fading(self, time: float) -> float:
-        """Return E_p e^(-t gain T): of the reports that people send, and not of Q."""
-
     def _blocks(self) -> Iterable[Nodes]:
         """Return the nodes, some at a time where all of them would take much memory."""
 
-    @cached_property
+    @property
     def _variance(self) -> FloatArray:
-        """d, where J = (1 + M)' diag(weights) (1 + M) + diag(d), M the gain times the chances."""
-        parts = (
-            np.real(weights @ (chance * (1 - chance))) for _, weights, chance in self._blocks()
-        )
-        return np.asarray(self.gain**2 * sum(parts))
+        """d, summed over the nodes."""
 
     def product(self, direction: FloatArray) -> FloatArray:
         """Return K u, in O(k) a node."""
@@ -251,6 +228,40 @@ class SetMoments(Protocol):
     def response(self, value: int) -> None:
         """Return nothing: outputs are no values."""
         return
+
+
+@runtime_checkable
+class SetMoments(NodeMoments, Protocol):
+    """Moments of reports that name a set of values, P(v|x) = c_v (1 + gain v_x), v its bits.
+
+    c_v (1 + gain q) is a law Q of sets that favours no value, in which each is with chance q. G is
+    gain T with T = sum_y theta_y v_y, and the nodes have the chances that values are in a set.
+    """
+
+    @property
+    def chance(self) -> float:
+        """The chance q that a value is in a set of Q."""
+
+    @property
+    def other(self) -> float:
+        """The chance that a report names a value that is not the true one."""
+
+    def first_chances(self) -> FloatArray:
+        """Return how likely the first of the values, in any order, that a set of Q has is the j-th.
+
+        What is left to 1 is the chance of the empty set.
+        """
+
+    def fading(self, time: float) -> float:
+        """Return E_p e^(-t gain T): of the reports that people send, and not of Q."""
+
+    @cached_property
+    def _variance(self) -> FloatArray:
+        """d, from the variances of single bits."""
+        parts = (
+            np.real(weights @ (chance * (1 - chance))) for _, weights, chance in self._blocks()
+        )
+        return np.asarray(self.gain**2 * sum(parts))
 
     def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the second and the third moment of s, from those of sums of independent bits."""

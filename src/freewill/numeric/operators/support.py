@@ -22,6 +22,7 @@ from freewill.numeric.operators.base import (
     RowNumbers,
     Structure,
     Sums,
+    chosen_rows,
     numbers_at,
 )
 
@@ -340,11 +341,7 @@ class BitOperator(Operator):
         diagonal = self.gram_diagonal(curvature)
         inverse = 1 / np.maximum(diagonal, 1e-12 * diagonal.max())
         squares = self.bases**2 * inverse.sum() + self._extra * row_sums(self.packed, inverse)
-        leverage = curvature * squares
-        chance = np.minimum(1.0, leverage + (1 + leverage / leverage.mean()) / (2 * stride))
-        running = np.cumsum(chance) + 0.5
-        chosen = np.flatnonzero(np.floor(running) > np.floor(running - chance))
-        return chosen, curvature[chosen] / chance[chosen]
+        return chosen_rows(curvature, curvature * squares, stride)
 
     def guess(self, weights: FloatArray, ones: FloatArray | None = None) -> Guess:
         """Return the bit sums, debiased as in eq. 14, times their precision.

@@ -55,8 +55,7 @@ def unresolved_directions(evidence: Evidence) -> int | None:
         if not singular:
             return 0
     lost = lost_directions(np.hstack(laws))
-    listed = all(group.mechanism.output_space.listable for group in evidence.groups)
-    return lost if listed or lost == 0 else None
+    return lost if lost == 0 or all(map(_known, evidence.groups)) else None
 
 
 def confounded_values(evidence: Evidence) -> tuple[tuple[int, ...], ...]:
@@ -101,17 +100,29 @@ def _work(evidence: Evidence) -> float:
     return float(size) * columns * min(size, columns)
 
 
+def _known(group: Group) -> bool:
+    """Say whether what the law cannot tell apart is known, and not only of outputs observed."""
+    return group.mechanism.output_space.listable or group.mechanism.resolution() is not None
+
+
 def _columns(group: Group) -> int:
     """Return how many outputs are taken: all of them, or some of those observed."""
-    space = group.mechanism.output_space
+    space, known = group.mechanism.output_space, group.mechanism.resolution()
+    if known is not None:
+        return int(known.shape[1])
     if space.listable:
         return len(space.all())
     return min(group.rows, _OBSERVED * group.mechanism.alphabet.size) if group.held else 0
 
 
 def _law(group: Group) -> FloatArray:
-    """Return the law of these outputs, one row a value; rows of observed ones up to a factor."""
+    """Return the law of these outputs, one row a value; rows of observed ones up to a factor.
+
+    Or what has its null space, where a formula knows it.
+    """
     mechanism = group.mechanism
+    if (known := mechanism.resolution()) is not None:
+        return known
     if mechanism.output_space.listable:
         return mechanism.law()
     outputs = group.outputs if group.held else mechanism.output_space.empty()

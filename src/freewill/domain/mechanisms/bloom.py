@@ -1,0 +1,259 @@
+"""RAPPOR as its paper has it: Bloom filters in cohorts, permanent and instantaneous noise."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
+from freewill.domain.alphabets.base import Alphabet, texts
+from freewill.domain.alphabets.linear import Linear
+from freewill.domain.draws.chance import Chance, Dyadic
+from freewill.domain.draws.hashing import buckets_of
+from freewill.domain.guarantees.promises import Guarantee
+from freewill.domain.mechanisms.parameters import (
+    checked_alphabet,
+    checked_chance,
+    checked_whole,
+)
+from freewill.domain.mechanisms.two_step import BitSteps, TwoStepBits
+from freewill.domain.outputs import Symbols
+from freewill.domain.packed_outputs import Bits, Records
+from freewill.errors import AlphabetError, ParameterError, none_of, shown
+from freewill.numeric.operators.base import Operator
+from freewill.numeric.operators.moments import Moments
+
+Hash = Literal["fmix32", "md5", "none"]
+MOST_BITS, MOST_COHORTS = 1 << 12, 1 << 16
+_MOST_MEMBERS = 1 << 26
+"""Bits of all values in all cohorts that are held: 512 MB."""
+_MD5_BITS, _MD5_HASHES = 256, 16
+"""What the bytes of an MD5 digest can name."""
+_LARGEST = 700.0
+"""Epsilon of a lifetime up to which no product of ratios underflows."""
+
+
+@dataclass(frozen=True)
+class BloomRAPPOR(TwoStepBits):
+    """Send a Bloom filter of the value through permanent and instantaneous noise (RAPPOR).
+
+    A person belongs to one of `cohorts`, drawn once. The value x sets up to h = `hashes` of m =
+    `bits` bits, B_c(x), by the hash of the cohort c. The permanent answer sets each bit with
+    probability f/2, clears it with f/2 and else keeps it; a report sets it with q where the
+    permanent bit is set, and with p where it is not. Of a single report
+
+        P(c, v | x) = 1/C prod_b P(v_b | b in B_c(x)),  P(1 | in) = q*, P(1 | not in) = p*,
+        q* = f/2 (p + q) + (1 - f) q,  p* = f/2 (p + q) + (1 - f) p.
+
+    Promises, whatever the strings are and whether they are in the alphabet or not,
+    h log(q* (1 - p*) / (p* (1 - q*))) for a report (`guarantee`) and 2h log((1 - f/2) / (f/2)) for
+    all reports of a lifetime (`lifetime`), as long as the value stays the same. f, p and q are
+    doubles, taken literally.
+
+    `hash` is "fmix32" (of cohort, hash and index, docs/devices.md), "md5" (google/rappor's own: the
+    first h bytes of the MD5 of four bytes of the cohort and the text of the value, each modulo m)
+    or "none" for a bit a value without hashing, basic RAPPOR (`basic`). Values whose bits agree in
+    all cohorts cannot be told apart (`fw.unresolved_directions`). Products cost
+    O(reports (m + h k)), and hold rows block by block. Erlingsson, Pihur and Korolova, "RAPPOR:
+    randomized aggregatable privacy-preserving ordinal response" (2014).
+
+    >>> import freewill as fw
+    >>> pages = fw.Categorical(["news.example", "mail.example", "maps.example"])
+    >>> rappor = fw.BloomRAPPOR(pages, bits=16, hashes=2, cohorts=64, f=0.5, p=0.5, q=0.75)
+    >>> str(rappor.guarantee()), str(rappor.lifetime())
+    ('1.075-LDP', '4.395-LDP')
+    >>> rappor.report("news.example").__len__()          # a byte of the cohort, two of bits, in hex
+    6
+    """
+
+    alphabet: Alphabet
+    bits: int = 128
+    hashes: int = 2
+    cohorts: int = 64
+    f: float = 0.5
+    p: float = 0.5
+    q: float = 0.75
+    hash: Hash = "fmix32"
+    name: ClassVar[str] = "bloom-rappor"
+
+    def __post_init__(self) -> None:
+        checked_alphabet(self.alphabet, Alphabet, self.name)
+        if not isinstance(self.hash, str) or self.hash not in get_args(Hash):
+            raise ParameterError(none_of("hash", self.hash, get_args(Hash)))
+        self._check_sizes()
+        for what in ("f", "p", "q"):
+            chance = checked_chance(getattr(self, what), what, self.name)
+            object.__setattr__(self, what, chance)
+        if self.p >= self.q:
+            raise ParameterError(
+                f"p={self.p:g} and q={self.q:g} for {self.name}: q, the chance that a set bit is "
+                f"reported as set, must be larger than p, that of a bit that is not; else a report "
+                f"tells nothing, or the opposite."
+            )
+        if not self.lifetime().epsilon <= _LARGEST:
+            raise ParameterError(
+                f"f={self.f:g} and hashes={self.hashes} for {self.name} have an epsilon of "
+                f"{self.lifetime().epsilon:.4g} over a lifetime, more than {_LARGEST:g}: the "
+                f"promise is empty. Take a larger f."
+            )
+
+    def _check_sizes(self) -> None:
+        """Check bits, hashes and cohorts, alone and together."""
+        size, why = self.alphabet.size, "A Bloom filter has as many bits at most."
+        most = {"md5": _MD5_BITS, "none": size}.get(self.hash, MOST_BITS)
+        bits = checked_whole(self.bits, "bits", self.name, 2, most, why)
+        most = {"md5": min(bits, _MD5_HASHES), "none": 1}.get(self.hash, bits)
+        why = "A value sets that many bits, of those that there are."
+        hashes = checked_whole(self.hashes, "hashes", self.name, 1, most, why)
+        most = 1 if self.hash == "none" else min(MOST_COHORTS, _MOST_MEMBERS // (size * hashes))
+        why = f"The bits of all {size:,} values are held for each cohort."
+        cohorts = checked_whole(self.cohorts, "cohorts", self.name, 1, max(1, most), why)
+        if self.hash == "none" and bits != size:
+            raise ParameterError(
+                f"bits={bits} for {self.name} without a hash on {self.alphabet}: expected {size}, "
+                f"a bit for each value. BloomRAPPOR.basic(alphabet, f, p, q) says so."
+            )
+        for what, value in (("bits", bits), ("hashes", hashes), ("cohorts", cohorts)):
+            object.__setattr__(self, what, value)
+
+    @classmethod
+    def basic(
+        cls, alphabet: Alphabet, f: float = 0.5, p: float = 0.5, q: float = 0.75
+    ) -> "BloomRAPPOR":
+        """Return basic RAPPOR: a bit for each value, no hash, one cohort.
+
+        >>> import freewill as fw
+        >>> str(fw.BloomRAPPOR.basic(fw.Linear(0, 19)).guarantee())
+        '0.5372-LDP'
+        """
+        checked_alphabet(alphabet, Alphabet, cls.name)
+        return cls(alphabet, alphabet.size, 1, 1, f, p, q, "none")
+
+    @cached_property
+    def output_space(self) -> Records:
+        """A cohort and the bits."""
+        return Records((Symbols(Linear(0, self.cohorts - 1)), Bits(self.bits)))
+
+    @cached_property
+    def steps(self) -> BitSteps:
+        """The chances 1 - f/2 and f/2 of permanent bits, q and p of reported ones."""
+        kept = Chance(*Dyadic.of(self.f).doubled(-1))
+        yes, no = (Chance(*Dyadic.of(chance)) for chance in (self.q, self.p))
+        return BitSteps(kept.complement, kept, yes, no)
+
+    @property
+    def bit_count(self) -> int:
+        """Those of the filter."""
+        return self.bits
+
+    @cached_property
+    def members(self) -> IntArray:
+        """The bits of each value in each cohort, by the hash."""
+        size, cohorts = self.alphabet.size, np.arange(self.cohorts)[:, None, None]
+        if self.hash == "none":
+            return np.arange(size)[None, :, None]
+        if self.hash == "md5":
+            words = [text.encode() for text in texts(self.alphabet, np.arange(size))]
+            digests = b"".join(
+                hashlib.md5(cohort.to_bytes(4, "big") + word, usedforsecurity=False).digest()
+                for cohort in range(self.cohorts)
+                for word in words
+            )
+            table = np.frombuffer(digests, np.uint8).reshape(self.cohorts, size, _MD5_HASHES)
+            found = table[:, :, : self.hashes].astype(np.int64) % self.bits
+        else:
+            seeds = cohorts * self.hashes + np.arange(self.hashes)
+            found = buckets_of(seeds, np.arange(size)[:, None], self.bits)
+        # A bit that several hashes name counts once.
+        for place in range(1, self.hashes):
+            again = (found[:, :, :place] == found[:, :, place, None]).any(axis=2)
+            found[:, :, place][again] = self.bits
+        return np.asarray(found)
+
+    def split_parts(self, reports: Reports) -> tuple[IntArray, PackedBits]:
+        """Return cohorts and bits."""
+        cohorts, packed = self.output_space.split(reports)
+        return np.asarray(cohorts, np.int64), np.asarray(packed, np.uint8)
+
+    def join_parts(self, cohorts: IntArray, packed: PackedBits) -> PackedBits:
+        """Return a report of each cohort and its bits."""
+        return self.output_space.joined([cohorts, packed])
+
+    def joined(self, cohorts: Any, bits: Any) -> PackedBits:
+        """Return reports from cohorts and bits, as google/rappor has them.
+
+        Bits are rows of 0 and 1, bit 0 first, or texts of 0 and 1, bit 0 last.
+
+        >>> import freewill as fw
+        >>> rappor = fw.BloomRAPPOR(fw.Linear(0, 9), bits=8, cohorts=4, hash="md5")
+        >>> rappor.joined([3, 0], ["00000101", "10000000"])
+        array([[  3,   5],
+               [  0, 128]], dtype=uint8)
+        """
+        numbers, rows = np.asarray(cohorts), bits
+        expected = f"expected rows of {self.bits} numbers, 0 or 1, or texts of as many digits"
+        if not isinstance(bits, np.ndarray) or bits.dtype.kind in "OUS":
+            listed = list(bits)
+            if all(isinstance(text, str) for text in listed):
+                fine = all(len(text) == self.bits and set(text) <= {"0", "1"} for text in listed)
+                rows = [[*map(int, text[::-1])] for text in listed] if fine else None
+        table: Any = np.asarray(rows if rows is not None else [None])
+        if table.size == 0:
+            table = np.zeros((0, self.bits), dtype=np.uint8)
+        if table.ndim != 2 or table.shape[1] != self.bits or not np.isin(table, (0, 1)).all():
+            raise AlphabetError(f"bits={shown(bits)} for {self.name}: {expected}.")
+        space = self.output_space.parts[0]
+        numbers = space.checked(numbers if numbers.size else space.empty(), f"{self.name}, cohorts")
+        if len(numbers) != len(table):
+            raise AlphabetError(
+                f"{len(numbers):,} cohorts and {len(table):,} rows of bits for {self.name}: "
+                f"expected as many."
+            )
+        packed = np.packbits(table.astype(np.uint8), axis=1, bitorder="little")
+        return self.join_parts(numbers, packed)
+
+    def guarantee(self) -> Guarantee:
+        """Return what a single report promises."""
+        return Guarantee.never_understated("ldp", self.epsilon_of(1))
+
+    def operator(self, outputs: Reports) -> Operator:
+        """Return the law of these reports: records of one."""
+        return self.record_operator([self.output_space.checked(outputs, self.name)])
+
+    def log_ratios(self, outputs: Reports) -> FloatArray:
+        """Return the sum over the own bits of what each tells."""
+        return self.record_log_ratios([self.output_space.checked(outputs, self.name)])
+
+    def weights(self) -> list[list[int]]:
+        """Multiply the whole numbers of all bits."""
+        return self.record_weights([self.outputs()])
+
+    def moments(self, theta: FloatArray) -> Moments:
+        """Return what a report tells: by counts of bits without a hash, else from drawn reports."""
+        known = self.record_moments(theta, 1)
+        return super().moments(theta) if known is None else known
+
+    def witnesses(self) -> PackedBits:
+        """Return reports that have the bits of a value and no others, of each cohort.
+
+        Between two values the largest ratio is where all bits of the first alone are set and all
+        bits of the second alone are not.
+        """
+        cohorts, values = np.divmod(
+            np.arange(self.cohorts * self.alphabet.size), self.alphabet.size
+        )
+        return self.join_parts(cohorts, self.own_bits(cohorts, values))
+
+    def resolution(self) -> FloatArray:
+        """Return which sets of bits each value has: what the noise of bits cannot take away.
+
+        The noise of a bit is invertible, and so is that of all bits: distributions that give every
+        set of every cohort the same share are the same for any number of reports, and no others.
+        """
+        columns = []
+        for found in np.sort(self.members, axis=2):
+            _, which = np.unique(found, axis=0, return_inverse=True)
+            columns.append(np.equal.outer(which.ravel(), np.arange(which.max() + 1)))
+        return np.hstack(columns).astype(np.float64)
