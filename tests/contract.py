@@ -85,7 +85,6 @@ def load_from_docs(name: str) -> Any:
     return module
 
 
-Exponential = load_from_docs("skeleton").Exponential
 ThreeQuarters = load_from_docs("three_quarters").ThreeQuarters
 
 
@@ -212,10 +211,8 @@ ENTRIES = (
     ),
     Entry("optimal geo", lambda k, e: fw.OptimalGeo(line(k), e), given_law, tight=None),
     Entry("optimal geo on labels", lambda k, e: fw.OptimalGeo(menu(k), e), given_law, tight=None),
-    Entry("skeleton on a line", lambda k, e: Exponential(line(k), e), exponential_law, tight=False),
-    Entry("skeleton on a grid", lambda k, e: Exponential(city(k), e), exponential_law, tight=False),
     Entry(
-        "skeleton of bits", lambda k, e: ThreeQuarters(line(k), e), three_quarters_law, tight=True
+        "bits of the how-to", lambda k, e: ThreeQuarters(line(k), e), three_quarters_law, tight=True
     ),
 )
 

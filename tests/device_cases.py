@@ -21,7 +21,7 @@ PROGRAMMED = {
     *(one.name for one in (entry.build(3, 1.0) for entry in ENTRIES) if one.program() is not None),
 }
 """Kinds that travel with a program, for freewill.js does not know them by their names."""
-LAWFUL = [entry for entry in ENTRIES if "skeleton" not in entry.name]
+LAWFUL = [entry for entry in ENTRIES if "how-to" not in entry.name]
 SIZE, EPSILON, VALUE = 6, 1.5, 2
 
 

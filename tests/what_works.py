@@ -49,7 +49,7 @@ def mechanisms() -> dict[str, Any]:
         # Where some are on labels, others are preferred: these have distances.
         known = mechanism.name in rows and rows[mechanism.name].alphabet.plane is not None
         on_labels = mechanism.alphabet.plane is None
-        if known or (mechanism.name in rows and on_labels) or "skeleton" in entry.name:
+        if known or (mechanism.name in rows and on_labels) or "how-to" in entry.name:
             continue
         rows[mechanism.name] = mechanism
         if mechanism.output_space.packed:
