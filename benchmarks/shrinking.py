@@ -16,12 +16,14 @@ from benchmarks.harness import ROOT
 _PEOPLE, _SEEDS = 20_000, 10
 _EARLY = 1e-6
 """Gain of the likelihood at which the paper's algorithm is stopped."""
-_SIZES, _EPSILONS = (20, 100), (0.5, 1.0, 3.0)
+_EPSILONS = (0.5, 1.0, 3.0)
 _KINDS: dict[str, Callable[[Any, float], Any]] = {
     "k-RR": fw.KRR,
-    "OUE": fw.OUE,
     "Hadamard": fw.HadamardResponse.best,
+    "OUE": fw.OUE,
 }
+_SIZES = {20: ("k-RR", "Hadamard", "OUE"), 100: ("k-RR", "Hadamard")}
+"""Mechanisms by the number of values: 20,000 reports of 100 bits take half a minute each."""
 
 
 def truths(size: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -72,8 +74,8 @@ def main() -> None:
     seeds = parser.parse_args().seeds
     names = list(truths(3, np.random.default_rng(0)))
     lines = [f"| values | mechanism | epsilon | {' | '.join(names)} |", "| --- " * 8 + "|"]
-    for size in _SIZES:
-        for kind in _KINDS:
+    for size, kinds in _SIZES.items():
+        for kind in kinds:
             for epsilon in _EPSILONS:
                 row = ratios(size, kind, epsilon, seeds)
                 cells = [f"{one:.2f}, {other:.2f}" for _, one, other in row]

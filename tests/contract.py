@@ -90,7 +90,6 @@ def load_from_docs(name: str) -> Any:
     return module
 
 
-Exponential = load_from_docs("skeleton").Exponential
 ThreeQuarters = load_from_docs("three_quarters").ThreeQuarters
 
 
@@ -266,10 +265,8 @@ ENTRIES = (
         record_law,
         tight=True,
     ),
-    Entry("skeleton on a line", lambda k, e: Exponential(line(k), e), exponential_law, tight=False),
-    Entry("skeleton on a grid", lambda k, e: Exponential(city(k), e), exponential_law, tight=False),
     Entry(
-        "skeleton of bits", lambda k, e: ThreeQuarters(line(k), e), three_quarters_law, tight=True
+        "bits of the how-to", lambda k, e: ThreeQuarters(line(k), e), three_quarters_law, tight=True
     ),
 )
 

@@ -23,7 +23,7 @@ PROGRAMMED = {
 }
 """Kinds that travel with a program, for freewill.js does not know them by their names."""
 LAWFUL = [
-    entry for entry in ENTRIES if drawable(entry.build(3, 1.0)) and "skeleton" not in entry.name
+    entry for entry in ENTRIES if drawable(entry.build(3, 1.0)) and "how-to" not in entry.name
 ]
 """Entries that browsers draw."""
 SIZE, EPSILON, VALUE = 6, 1.5, 2

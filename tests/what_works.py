@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import freewill as fw
-from contract import ENTRIES, Exponential, ThreeQuarters
+from contract import ENTRIES, ThreeQuarters
 from foreign import FOREIGN, foreign_mechanisms
 from freewill.core.texts import read_json
 from freewill.domain.mechanisms.registry import REGISTRY
@@ -30,7 +30,7 @@ SIZE, WIDE = 5, 24
 """Values of the mechanisms that are tried; bits are tried on more too, where nobody lists them."""
 
 
-OTHERS = (*FOREIGN, Exponential, ThreeQuarters)
+OTHERS = (*FOREIGN, ThreeQuarters)
 """Kinds that the library does not know."""
 
 
@@ -49,7 +49,7 @@ def mechanisms() -> dict[str, Any]:
         # Where some are on labels, others are preferred: these have distances.
         known = mechanism.name in rows and rows[mechanism.name].alphabet.plane is not None
         on_labels = mechanism.alphabet.plane is None
-        if known or (mechanism.name in rows and on_labels) or "skeleton" in entry.name:
+        if known or (mechanism.name in rows and on_labels) or "how-to" in entry.name:
             continue
         rows[mechanism.name] = mechanism
         if mechanism.output_space.packed:

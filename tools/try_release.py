@@ -25,7 +25,6 @@ SURVEY = {
 IN_SOURCE = (
     "tests/contract.py",
     "conftest.py",
-    "docs/skeleton.py",
     "docs/three_quarters.py",
     "LICENSE",
     "pyproject.toml",

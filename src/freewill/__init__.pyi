@@ -29,6 +29,7 @@ from freewill.domain.mechanisms.base import Noisy as Noisy
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto as BlahutArimoto
 from freewill.domain.mechanisms.bloom import BloomRAPPOR as BloomRAPPOR
 from freewill.domain.mechanisms.both import Both as Both
+from freewill.domain.mechanisms.computed import NoisyTable as NoisyTable
 from freewill.domain.mechanisms.exponential import Exponential as Exponential
 from freewill.domain.mechanisms.family import Family as Family
 from freewill.domain.mechanisms.geometric import Geometric as Geometric

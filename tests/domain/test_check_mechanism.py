@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from contract import ENTRIES, Exponential, ThreeQuarters
+from contract import ENTRIES, ThreeQuarters
 from foreign import FOREIGN, ForeignHashing, ForeignUnary, SeedAndBucket
 from freewill.domain.draws.sources import GeneratorBytes
 from freewill.numeric.operators.base import DenseOperator
@@ -17,7 +17,7 @@ WIDE, NARROW = fw.Linear(0, 24), fw.Linear(0, 7)
 
 @pytest.fixture(autouse=True)
 def _registered():
-    for kind in (*FOREIGN, Exponential, ThreeQuarters):
+    for kind in (*FOREIGN, ThreeQuarters):
         fw.register(kind)
 
 

@@ -14,7 +14,6 @@ import freewill as fw
 from contract import (
     ENTRIES,
     Entry,
-    Exponential,
     ThreeQuarters,
     count_reports,
     g_test,
@@ -40,10 +39,9 @@ epsilons = st.floats(math.log(SMALLEST), math.log(LARGEST)).map(
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _skeleton_in_registry() -> Iterator[None]:
+def _how_to_in_registry() -> Iterator[None]:
     """What the registry line of docs/new-mechanism.md does."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(mechanisms.REGISTRY, Exponential.name, Exponential)
         patch.setitem(mechanisms.REGISTRY, ThreeQuarters.name, ThreeQuarters)
         yield
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from contract import Exponential, city, line, menu
+from contract import city, line, menu
 
 LAW = [[0.5, 0.25, 0.25], [0.0, 1.0, 0.0]]
 
@@ -125,7 +125,7 @@ def test_short_names(mechanism, text):
     assert str(mechanism) == text
 
 
-def test_skeleton_is_more_private_than_it_promises():
+def test_exponential_is_more_private_than_it_promises():
     """On labels all n_x are equal, so that half of epsilon is enough."""
-    found = fw.audit(Exponential(menu(4), 1.0))
+    found = fw.audit(fw.Exponential(menu(4), 1.0))
     assert found.epsilon == pytest.approx(0.5)

@@ -6,6 +6,7 @@ them. Unary encoding is one class; hashing, whose report is a seed and a bucket,
 its output space.
 """
 
+import math
 import pickle
 from dataclasses import fields
 
@@ -14,6 +15,7 @@ import pytest
 
 import freewill as fw
 from foreign import FOREIGN, ForeignHashing, foreign_mechanisms
+from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.moments import BitMoments
 from freewill.numeric.operators.support import BitOperator
 from freewill.stats.information import inverse_on_simplex
@@ -153,9 +155,43 @@ def test_drawn_moments_are_the_same_each_time_and_smooth_in_theta():
     assert 0 < apart < 1e-4 * np.abs(first).max()
     assert "sampled" in vars(mechanism)
     assert "sampled" not in vars(pickle.loads(pickle.dumps(mechanism)))
-    vast = ForeignHashing(fw.Linear(0, 4999), 1.0, 4)
-    with pytest.raises(fw.LawError, match=r"at most 2,048 values.*Write its moments\(theta\)"):
-        vast.moments(np.full(5000, 1 / 5000))
+
+
+class DenseHashing(ForeignHashing):
+    """One whose law is an array."""
+
+    name = "dense-hashing"
+
+    def operator(self, outputs):
+        law = super().operator(outputs)
+        return DenseOperator(law.dense(), law.log_scale)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "words"),
+    [
+        (ForeignHashing, 9000, r"at most 8,192 values.*Write its moments\(theta\)"),
+        (DenseHashing, 2100, r"at most 2,048 values.*Write its moments\(theta\)"),
+    ],
+)
+def test_too_many_values_to_draw_from_are_refused(kind, size, words):
+    with pytest.raises(fw.LawError, match=words):
+        kind(fw.Linear(0, size - 1), 1.0, 4).moments(np.full(size, 1 / size))
+
+
+@pytest.mark.slow
+def test_bits_of_many_values_are_drawn_and_their_error_is_stated():
+    """2,200 values, 13 reports of each: beside the closed form of the same law."""
+    line, rng = fw.Linear(0, 2199), np.random.default_rng(0)
+    mechanism, exact = foreign_mechanisms(line, 2.0)[0], fw.OUE(line, 2.0)
+    theta = np.exp(-np.square((np.arange(2200) - 800) / 300)) + 0.01
+    reports = mechanism.obfuscate(rng.choice(2200, 3000, p=theta / theta.sum()), rng)
+    drawn = fw.intervals(fw.collect([(mechanism, reports)]), of="mean")
+    known = fw.intervals(fw.collect([(exact, reports)]), of="mean")
+    outputs = len(mechanism.sampled[0])
+    lift = math.sqrt(outputs / (outputs - 2200))
+    assert f"may be too large by {100 * (lift - 1):.2g} %" in drawn.advice
+    assert drawn.standard_error == pytest.approx(lift * known.standard_error, rel=0.05)
 
 
 def known(mechanism):

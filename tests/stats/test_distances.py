@@ -123,3 +123,36 @@ def test_hard_mixtures_come_true(shares, people):
     missed = np.array([fw.emd(one.theta, ZIPF, LINE) for one in estimates])
     error = np.hypot(missed.std() / np.sqrt(runs), expected.error)
     assert abs(missed.mean() - expected.mean) < 3.5 * error + 0.02 * expected.mean
+
+
+def test_pairs_tell_the_ratio_of_two_means_and_how_well():
+    rng = np.random.default_rng(0)
+
+    def drawn():
+        while True:
+            first = rng.gamma(4.0)
+            yield 0.9 * first + 0.05 * rng.standard_normal(), first
+
+    pairs = distances.Pairs(drawn())
+    ratio, error = pairs.until(0.02, 1000)
+    assert 0 < error <= 0.01
+    assert abs(ratio - 0.9) < 5 * error
+    assert len(pairs._pairs) < 100
+    assert pairs.until(0.5, 1000)[0] == pytest.approx(ratio, rel=0.02)
+    assert distances.Pairs(iter([(0.0, 0.0)] * 99)).until(0.02, 50) == (1.0, 0.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("people", [1000, 3162])
+@pytest.mark.parametrize("name", ["bits", "sharp_bits"])
+def test_a_few_surveys_tell_what_many_do(name, people):
+    """The mean by first order and the ratio, beside that of simulated surveys alone."""
+    design = design_of(ZIPF, **{name: 1.0})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distances, "_LIGHT", 0)
+        found = design.expected_emd(people)
+        assert len(design.distances._pairs[SIZES.index(people)]._pairs) < 200
+    plain = design.distances._drawn(SIZES.index(people), True, 0.02)
+    error = np.hypot(found.error, plain.std() / np.sqrt(plain.size))
+    assert abs(found.mean - plain.mean()) < 4 * error
+    assert found.error < 0.03 * found.mean

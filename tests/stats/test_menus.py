@@ -200,3 +200,9 @@ def test_a_menu_compares_kinds_of_ones_own():
 def test_what_makes_no_mechanism_of_an_epsilon_is_refused(kinds):
     with pytest.raises(fw.FreewillError, match=r"expected|promises"):
         fw.menu(fw.Linear(0, 3), [1.0], of="mean", kinds=kinds)
+
+
+def test_the_best_of_a_kind_is_offered():
+    """Of Hadamard response, as many blocks as tell most at the epsilon."""
+    menu = fw.menu(fw.Linear(0, 19), [3.0], kinds=["hadamard-response"], of="mean")
+    assert menu.offers[0][0].mechanism == fw.HadamardResponse.best(fw.Linear(0, 19), 3.0)

@@ -46,13 +46,14 @@ from tools.fuzz.surveys import SPECS, use
 
 UNCALLED = {
     "Alphabet": "a protocol", "Mechanism": "a protocol", "Operator": "a protocol",
-    "Noisy": "a protocol", "UnaryEncoding": "a protocol",
+    "Noisy": "a protocol", "UnaryEncoding": "a protocol", "NoisyTable": "a protocol",
     "plots": "a module", "reports": "a module", "InvalidReports": "a warning",
     "Status": "an enumeration", "spark_session": "starts a cluster",
     "Audit": "a result", "LossAudit": "a result", "ExactAudit": "a result",
     "Estimate": "a result", "Step": "a result", "Fit": "a result",
     "Functionals": "a result", "Information": "a result", "Intervals": "a result",
     "Comparison": "a result", "SmoothEstimate": "a result", "Shares": "a result",
+    "ShrunkEstimate": "a result",
     "Plan": "a result", "Menu": "a result", "ChoiceCheck": "a result", "Misfit": "a result",
     "Hypothesis": "a part of a result",
     "ChoiceAwareEstimate": "a result", "RobustEstimate": "a result", "SetAside": "a result",
@@ -184,6 +185,10 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "smooth": (
         fw.smooth,
+        {"evidence": EITHER, "tol": 1e-6, "max_steps": 50, "on_step": None},
+    ),
+    "shrink": (
+        fw.shrink,
         {"evidence": EITHER, "tol": 1e-6, "max_steps": 50, "on_step": None},
     ),
     "plan": (

@@ -170,7 +170,7 @@ def advice_on_drawn(information: Information, influences: FloatArray) -> str:
     """Say how well errors are known, where what reports tell was found from some that were drawn.
 
     The variance of h'theta is a sum over groups, of which each that was drawn has an error of its
-    own; what N drawn reports add to it beside, k/N of it, is to the safe side.
+    own; what N drawn reports add to it beside, k / (N - k) of it, is to the safe side.
     """
     known = [getattr(moments, "error", None) for moments in information.moments]
     drawn = [error is not None for error in known]
@@ -188,9 +188,13 @@ def advice_on_drawn(information: Information, influences: FloatArray) -> str:
     names = sorted(
         {part[0].name for part, one in zip(information.parts, drawn, strict=True) if one}
     )
+    known = [one for one in information.moments if isinstance(one, SampledMoments)]
+    # N outputs of k values lift a variance by N / (N - k).
+    lift = max((1 - one.theta.size / len(one.shares)) ** -0.5 for one in known) - 1
+    more = f", and may be too large by {100 * lift:.2g} %" if lift > off else ""
     return (
         f"What reports of {', '.join(names)} tell was found from some that were drawn: standard "
-        f"errors are known to about {100 * off:.1g} %."
+        f"errors are known to about {100 * off:.1g} %{more}."
     )
 
 

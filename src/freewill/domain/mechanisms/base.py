@@ -233,7 +233,8 @@ class Mechanism(Protocol):
         """Return what a report tells at theta: from the law of all outputs, where they are listed.
 
         Else from outputs that were drawn, the same ones whatever theta is (`SampledLaw`), for
-        alphabets of up to 2,048 values. A kind that has a closed form writes this anew.
+        alphabets of up to 2,048 values, 8,192 where the law is one of bits. A kind that has a
+        closed form writes this anew.
         """
         listed = self.output_space.listable
         outputs, drawn = (self.outputs(), None) if listed else self.sampled

@@ -28,12 +28,15 @@ ACCURACY = 0.02
 """Standard error of a mean, as a share of it, at which no more is drawn."""
 _ROUGH = 5.0
 """Times the accuracy with which a step of the ladder is looked for."""
-_BATCH, _MOST = 10, 1000
+_BATCH, _PAIRS, _MOST = 10, 5, 1000
+"""Surveys that are drawn at once, those of which two distances are, and the most of one size."""
 _MOST_VALUES = 10**5
 """Values of all surveys of one size: one of many values takes longer, and varies less."""
 _BITS, _MOST_BITS = 10**6, 10**7
 """Bits of a survey that is simulated, whose reports are drawn one by one: a hundredth of a second;
 and where estimates rest on few people, some tenths."""
+_LIGHT = 10**5
+"""Bits of a survey up to which as many are simulated as the accuracy asks for."""
 _WORK = 6 * 10**8
 """Bits of all surveys of one size."""
 _FEW = 20
@@ -77,15 +80,43 @@ class Sample:
         return np.array(self._values)
 
 
+class Pairs:
+    """Distances of simulated surveys, and those to first order of the same reports: their ratio.
+
+    Both hang together so closely that a tenth of the surveys tell it as well as the mean.
+    """
+
+    def __init__(self, source: Iterator[tuple[float, float]]) -> None:
+        self._source, self._pairs = source, list[tuple[float, float]]()
+
+    def until(self, accuracy: float, most: int) -> tuple[float, float]:
+        """Return the ratio of the means and its standard error, as a share of it.
+
+        Until that is half of the accuracy, so that it hardly adds to the error of a mean.
+        """
+        while True:
+            if len(self._pairs) < most:
+                self._pairs += [next(self._source) for _ in range(_PAIRS)]
+            full, first = np.array(self._pairs).T
+            if not (full.mean() > 0 < first.mean()):
+                return 1.0, 0.0
+            ratio = float(full.mean() / first.mean())
+            error = float(np.std(full - ratio * first, ddof=1) / np.sqrt(len(full)) / full.mean())
+            if error <= accuracy / 2 or len(self._pairs) >= most:
+                return ratio, error
+
+
 @dataclass(frozen=True, eq=False)
 class Distances:
     """The distance of the maximum likelihood estimate to theta, for any number of people.
 
     E(n) is the mean over simulated surveys, each solved by `gibu`, for n on a ladder; between two
     steps of it log E is straight in log n. Counts of reports are drawn at once, so that a survey of
-    any size takes as long. Reports that do not repeat are drawn one by one, and beyond some number
-    r of people that takes too long: there the mean F(n) over draws to first order (`Projected`) is
-    corrected by what it misses at r,
+    any size takes as long. Reports that do not repeat are drawn one by one, which takes its time.
+    From some hundred people on E(n) is F(n), the mean over draws to first order (`Projected`),
+    times the ratio of both, which a few simulated surveys tell: each has a distance to first order,
+    too, from the score of its own reports. Beyond some number r of people even that takes too long,
+    and the ratio is taken from there,
 
         E(n) = F(n) (E(r) / F(r))^q,      q = sqrt(r / n),
 
@@ -98,6 +129,7 @@ class Distances:
     information: Information
     """Of one person, at a theta inside."""
     _samples: dict[tuple[int, bool], Sample] = field(default_factory=dict, init=False, repr=False)
+    _pairs: dict[int, Pairs] = field(default_factory=dict, init=False, repr=False)
 
     def expected(self, people: int, accuracy: float) -> Expected:
         """Return the expected distance for 2 to 10^12 people."""
@@ -129,16 +161,36 @@ class Distances:
 
     def _step(self, place: int, accuracy: float) -> Expected:
         """Return the expected distance at a step of the ladder."""
-        last = min(place, self._last)
-        drawn = self._drawn(last, True, accuracy)
-        if place > last:
-            reached, first = drawn.mean(), self._drawn(last, False, accuracy).mean()
+        last, doubt = min(place, self._last), 0.0
+        if self._bits * SIZES[place] <= _LIGHT:
+            drawn = self._drawn(place, True, accuracy)
+        else:
+            ratio, doubt = self._ratio(last, accuracy)
             fade = math.sqrt(SIZES[last] / SIZES[place])
-            factor = (reached / first) ** fade if reached > 0 < first else 1.0
-            drawn = factor * self._drawn(place, False, accuracy)
+            drawn, doubt = ratio**fade * self._drawn(place, False, accuracy), fade * doubt
         low, high = np.quantile(drawn, [0.05, 0.95])
-        error = drawn.std(ddof=1) / np.sqrt(drawn.size)
-        return Expected(float(drawn.mean()), float(low), float(high), float(error), place <= last)
+        mean = float(drawn.mean())
+        error = math.hypot(drawn.std(ddof=1) / np.sqrt(drawn.size), doubt * mean)
+        return Expected(mean, float(low), float(high), error, place <= last)
+
+    def _ratio(self, place: int, accuracy: float) -> tuple[float, float]:
+        """Return the mean distance over that to first order, and its relative standard error."""
+        if place not in self._pairs:
+            self._pairs[place] = Pairs(self._paired(SIZES[place]))
+        most = max(2 * _PAIRS, int(_WORK / (self._bits * SIZES[place])))
+        return self._pairs[place].until(accuracy, min(most, _MOST))
+
+    def _paired(self, people: int) -> Iterator[tuple[float, float]]:
+        """Yield distances of simulated surveys, and those to first order by the same scores."""
+        rng, length = np.random.default_rng(people), norm_on(self.alphabet)
+        inside = self.information.theta
+        free = inside > 0
+        while True:
+            evidence = self.draw(people, rng)
+            law = evidence.operator
+            score = law.adjoint(evidence.weights / law.forward(inside)) - 1
+            first = self.projected.solve(score, free)
+            yield length(gibu(evidence).theta - self.theta), length(first - self.theta)
 
     def _drawn(self, place: int, simulate: bool, accuracy: float) -> FloatArray:
         """Return distances that are as many as the accuracy asks for."""
@@ -150,10 +202,7 @@ class Distances:
                 thetas = (gibu(self.draw(people, rng)).theta for _ in count())
             distances = (length(theta - self.theta) for theta in thetas)
             self._samples[place, simulate] = Sample(distances)
-        most = max(_MOST_VALUES // self.theta.size, 2 * _BATCH)
-        if simulate and self._bits:
-            most = min(most, max(2 * _BATCH, int(_WORK / (self._bits * SIZES[place]))))
-        most = min(most, _MOST)
+        most = min(max(_MOST_VALUES // self.theta.size, 2 * _BATCH), _MOST)
         return self._samples[place, simulate].until(accuracy, most)
 
     @cached_property

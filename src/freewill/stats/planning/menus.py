@@ -230,11 +230,15 @@ def possible(kinds: Kinds, alphabet: Alphabet, level: float, promise: Promise) -
 
 
 def _kept(kind: Any, alphabet: Alphabet, level: float, promise: Promise) -> Mechanism:
-    """Return the mechanism of a kind that an epsilon makes, at the epsilon that keeps a promise."""
+    """Return the mechanism of a kind that an epsilon makes, at the epsilon that keeps a promise.
+
+    The best of a kind that has several at one epsilon.
+    """
     if promise == "loss":
         return cast("Mechanism", calibrate(kind, alphabet, quality_loss=level))
+    build = getattr(kind, "best", kind)
     try:
-        made = kind(alphabet, level)
+        made = build(alphabet, level)
     except TypeError as error:
         raise ParameterError(f"kinds={shown(kind)}: {_TAKES} ({first_line(error)})") from None
     own = made.guarantee() if is_mechanism(made) else None
@@ -244,7 +248,7 @@ def _kept(kind: Any, alphabet: Alphabet, level: float, promise: Promise) -> Mech
     if own.kind == promise:
         return cast("Mechanism", made)
     scale = 1 / (diameter(alphabet) or 1.0) if promise == "ldp" else _least_distance(alphabet)
-    return cast("Mechanism", kind(alphabet, level * scale))
+    return cast("Mechanism", build(alphabet, level * scale))
 
 
 def checked_kinds(kinds: Any) -> Kinds | None:
