@@ -45,9 +45,14 @@ def unresolved_directions(evidence: Evidence) -> int | None:
         return 0
     if _work(evidence) > _WORK:
         return None
-    laws, squares = [], np.zeros((evidence.alphabet.size,) * 2)
+    size = evidence.alphabet.size
+    # Fewer outputs than values cannot tell all of these apart.
+    enough = sum(map(_columns, evidence.groups)) >= size
+    laws, squares = [], np.zeros((size, size) if enough else (0, 0))
     for group in evidence.groups:
         laws.append(_law(group))
+        if not enough:
+            continue
         squares += laws[-1] @ laws[-1].T
         # Of full rank by a wide margin, in a few products: most laws are, the first one alone.
         _, singular = dpotrf(squares - _CLEAR * np.trace(squares) * np.eye(len(squares)))
