@@ -18,6 +18,7 @@ from freewill.domain.mechanisms.composed import (
     added_up,
     checked_inner,
     inner_spec,
+    of_full_rank,
     promised,
     read_inner,
 )
@@ -80,7 +81,7 @@ class Both(Mechanism):
     @property
     def full_rank(self) -> bool:  # type: ignore[override]
         """Whether one of the parts tells all distributions apart."""
-        return any(part.full_rank for part in self.parts)
+        return any(map(of_full_rank, self.parts))
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> PackedBits:
         """Draw from each part."""

@@ -14,7 +14,13 @@ from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.maybe_outputs import Maybe
 from freewill.domain.mechanisms.base import Mechanism, brief
-from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promised, read_inner
+from freewill.domain.mechanisms.composed import (
+    checked_inner,
+    inner_spec,
+    of_full_rank,
+    promised,
+    read_inner,
+)
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.moments import Moments
 from freewill.numeric.operators.silent import SilentMoments, SilentOperator
@@ -61,7 +67,7 @@ class Perhaps(Mechanism):
     @property
     def full_rank(self) -> bool:  # type: ignore[override]
         """Whether the inner law tells all distributions apart."""
-        return self.inner.full_rank
+        return of_full_rank(self.inner)
 
     @cached_property
     def reported(self) -> Chance:
