@@ -21,7 +21,12 @@ PROGRAMMED = {
     *(one.name for one in (entry.build(3, 1.0) for entry in ENTRIES) if one.program() is not None),
 }
 """Kinds that travel with a program, for freewill.js does not know them by their names."""
-LAWFUL = [entry for entry in ENTRIES if "skeleton" not in entry.name]
+LAWFUL = [
+    entry
+    for entry in ENTRIES
+    # Browsers map reports that are values or signs, and no others.
+    if "skeleton" not in entry.name and not entry.name.startswith("then of")
+]
 SIZE, EPSILON, VALUE = 6, 1.5, 2
 
 

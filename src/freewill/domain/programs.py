@@ -14,10 +14,13 @@ import numpy as np
 from freewill.core.types import Spec
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.composed import inner_spec
 from freewill.errors import SpecError, SurveyError, shown
 
-DRAWS = ("unary", "subset", "hash", "hadamard", "table")
+DRAWS = ("unary", "subset", "hash", "hadamard", "table", "then", "both", "perhaps")
 """What a browser can draw."""
+_KNOWN = ("k-rr", "rappor", "geometric", "planar-geometric")
+"""Kinds that it knows by name and that may be parts of others."""
 _SAME = 1e-9
 """By how much, relative, chances and laws of two machines may differ."""
 
@@ -29,6 +32,18 @@ def programs_of(mechanisms: Mapping[str, Mechanism]) -> dict[str, Spec]:
     does not know, and the promise that it is held to.
     """
     return {name: spec for name, one in mechanisms.items() if (spec := _whole(one)) is not None}
+
+
+def part_of(mechanism: Mechanism) -> Spec | None:
+    """Return how a browser draws what is a part of another report, None where it cannot.
+
+    A program with its promise, which must be a number, or the description of a kind that it knows.
+    """
+    program = _whole(mechanism)
+    if program is not None:
+        return None if program["promise"]["epsilon"] is None else program
+    known = mechanism.name in _KNOWN
+    return {"draw": "known", "mechanism": inner_spec(mechanism)} if known else None
 
 
 def _whole(mechanism: Mechanism) -> Spec | None:
@@ -86,6 +101,9 @@ def _same(given: Any, own: Any) -> bool:
     match own:
         case dict():
             return isinstance(given, dict) and _difference(given, own) is None
+        case [dict(), *_]:
+            fits = isinstance(given, list) and len(given) == len(own)
+            return fits and all(map(_same, given, own))
         case [str(), int()]:
             return _same_chance(given, own)
         case float() | [[*_], *_]:

@@ -142,6 +142,13 @@ class Both(Mechanism):
         """Return the sum of all epsilons, never understated."""
         return added_up([promised(part) for part in self.parts], self.alphabet)
 
+    def program(self) -> Spec | None:
+        """Return the programs of all parts, where a browser can draw each."""
+        from freewill.domain.programs import part_of  # noqa: PLC0415
+
+        parts = [part_of(part) for part in self.parts]
+        return None if None in parts else {"draw": "both", "parts": parts}
+
     def parameters(self) -> Spec:
         """Return the descriptions of the parts, without their alphabet."""
         return {"parts": [inner_spec(part) for part in self.parts]}

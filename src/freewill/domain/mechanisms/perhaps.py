@@ -129,6 +129,15 @@ class Perhaps(Mechanism):
         """Return how likely a report, once there is one, is the true value."""
         return self.inner.truths()
 
+    def program(self) -> Spec | None:
+        """Return the chance of a report, and the program of one, where a browser can draw it."""
+        from freewill.domain.programs import part_of  # noqa: PLC0415
+
+        inner = None if self.chance == 1 else part_of(self.inner)
+        if inner is None:
+            return None
+        return {"draw": "perhaps", "chance": self.reported.written, "inner": inner}
+
     def parameters(self) -> Spec:
         """Return the description of the inner mechanism, without its alphabet, and the chance."""
         return {"inner": inner_spec(self.inner), "chance": self.chance}
