@@ -45,9 +45,9 @@ def drawn(program: Any, size: int, value: int, source: Source) -> Any:
             return packed(_subset(program["length"], chances["own"], size, value, source), size)
         case "hash":
             seed, buckets = below(1 << 32, source), program["buckets"]
-            if chances["replaced"].coin(source):
-                return f"{seed}:{below(buckets, source)}"
-            return f"{seed}:{bucket_of(seed, value, buckets)}"
+            blind = chances["replaced"].coin(source)
+            bucket = below(buckets, source) if blind else bucket_of(seed, value, buckets)
+            return f"{seed}:{bucket}"
         case "hadamard":
             return _hadamard(program["order"], chances["own"], value + 1, source)
         case "table":
