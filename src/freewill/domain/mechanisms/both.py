@@ -1,16 +1,16 @@
 """Several independent reports of one person's same value, as one report."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from math import prod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, brief
@@ -27,8 +27,8 @@ from freewill.domain.packed_outputs import Records
 from freewill.errors import AlphabetError, LawError, ParameterError, SpecError, several, shown
 from freewill.numeric.operators.row_product import RowProduct
 
-_AUDITED = 1 << 26
-"""Entries of the law up to which an audit looks at all outputs, listed or not."""
+_COMPARED = 2e10
+"""Comparisons of outputs and pairs of values that take about a minute."""
 
 
 @dataclass(frozen=True, init=False)
@@ -99,7 +99,7 @@ class Both(Mechanism):
         if any(table is None for table in tables):
             return None
         listed = [table for table in tables if table is not None]
-        return [[prod(some) for some in product(*rows)] for rows in zip(*listed, strict=True)]
+        return [[math.prod(some) for some in product(*rows)] for rows in zip(*listed, strict=True)]
 
     def operator(self, outputs: Reports) -> RowProduct:
         """Return the law of these outputs; each output of a part that repeats counts once."""
@@ -127,16 +127,26 @@ class Both(Mechanism):
         return np.sum(found, axis=0) if len(found) == len(ratios) else None
 
     def witnesses(self) -> PackedBits:
-        """Return all outputs, also where they are too many to be listed for other ends."""
+        """Return all outputs or, where only those of the parts can be listed, the worst of them.
+
+        Each part may report what it likes: two values are told apart best by what each part tells
+        them apart by. So the sums over the parts of max_y log P(y | x) - log P(y | x') decide,
+        O(k^2) of them, and not the products of outputs.
+        """
         space = self.output_space
-        every = all(part.output_space.listable for part in self.parts)
         if space.listable:
             return space.all()
-        if not every or not space.repeats or space.places * self.alphabet.size > _AUDITED:
+        listed = all(part.output_space.listable for part in self.parts)
+        many = sum(part.output_space.places for part in self.parts) if listed else math.inf
+        if many * self.alphabet.size**2 > _COMPARED:
             raise LawError(no_witnesses(self))
-        numbers = np.arange(space.places)
-        outputs = space.numbered(numbers)
-        return outputs[~space.strays(outputs)]
+        laws = [_Part.of(part) for part in self.parts]
+        apart = np.sum([law.apart() for law in laws], axis=0)
+        far = distances(self.alphabet)
+        np.fill_diagonal(far, np.inf)
+        pairs = [np.unravel_index(np.argmax(some), some.shape) for some in (apart, apart / far)]
+        parts = [law.telling(pairs) for law in laws]
+        return space.joined(parts)
 
     def guarantee(self) -> Guarantee:
         """Return the sum of all epsilons, never understated."""
@@ -163,6 +173,35 @@ class Both(Mechanism):
 
     def __str__(self) -> str:
         return f"{self.name}({self.alphabet}, {', '.join(map(brief, self.parts))})"
+
+
+class _Part(NamedTuple):
+    """All outputs of a part, and log P(y | x) up to a constant of each, [output, value]."""
+
+    outputs: Reports
+    logs: FloatArray
+
+    @classmethod
+    def of(cls, part: Mechanism) -> "_Part":
+        outputs = part.outputs()
+        ratios = part.log_ratios(outputs)
+        return cls(outputs, part.operator(outputs).log_dense() if ratios is None else ratios)
+
+    def _ratios(self, value: int, others: Any) -> FloatArray:
+        """Return log P(y | x) - log P(y | x'); two values that exclude an output are alike."""
+        with np.errstate(invalid="ignore"):
+            ratios = self.logs[:, [value]] - self.logs[:, others]
+        return np.asarray(np.nan_to_num(ratios, nan=0.0, posinf=np.inf, neginf=-np.inf))
+
+    def apart(self) -> FloatArray:
+        """Return how far any output tells two values apart, [value, other]."""
+        every = np.arange(self.logs.shape[1])
+        return np.stack([self._ratios(value, every).max(axis=0) for value in every])
+
+    def telling(self, pairs: list[Any]) -> Reports:
+        """Return the outputs that tell these pairs of values apart best."""
+        places = [int(self._ratios(x, [z])[:, 0].argmax()) for x, z in pairs]
+        return self.outputs[places]
 
 
 def _flattened(parts: tuple[Any, ...]) -> Iterator[Mechanism]:
