@@ -90,3 +90,18 @@ def silence_kept(size: int, epsilon: float) -> fw.Then:
     """Nothing stays nothing; of two reports the first is forgotten."""
     inner = shy_twice(size, epsilon)
     return fw.Then(inner, [0, *(1 + z for _ in range(size) for z in range(size))])
+
+
+def composed(alphabet: Any, epsilon: float) -> fw.Survey:
+    """Return mechanisms made of others in a survey: of kinds that every client knows."""
+    values, sets = fw.KRR(alphabet, epsilon), fw.SubsetSelection(alphabet, epsilon)
+    hashed, signs = fw.LocalHashing(alphabet, epsilon), fw.HadamardResponse(alphabet, epsilon)
+    menu = {
+        "both": fw.Both(values, fw.RAPPOR(alphabet, epsilon), hashed, signs, sets),
+        "perhaps": fw.Perhaps(values, 0.3),
+        "perhaps both": fw.Perhaps(fw.Both(hashed, fw.Perhaps(sets, 0.75)), 2.0**-9),
+        "then": signs.then(np.arange(signs.output_space.size) % 3),
+        "then by chance": values.then(np.full((alphabet.size, 3), [0.5, 0.25, 0.25])),
+        "both then": fw.Both(values.then(np.arange(alphabet.size) // 2), values),
+    }
+    return fw.Survey(alphabet, menu, question="Which one is yours?")

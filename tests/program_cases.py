@@ -12,6 +12,7 @@ import numpy as np
 from tools.javascript.cases import tied
 
 import freewill as fw
+from composed_cases import composed
 from freewill.domain.alphabets.base import distances
 from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
 from freewill.domain.draws.sources import GivenBytes, Source, below
@@ -44,15 +45,61 @@ def drawn(program: Any, size: int, value: int, source: Source) -> Any:
             return packed(_subset(program["length"], chances["own"], size, value, source), size)
         case "hash":
             seed, buckets = below(1 << 32, source), program["buckets"]
-            if chances["replaced"].coin(source):
-                return f"{seed}:{below(buckets, source)}"
-            return f"{seed}:{bucket_of(seed, value, buckets)}"
+            blind = chances["replaced"].coin(source)
+            bucket = below(buckets, source) if blind else bucket_of(seed, value, buckets)
+            return f"{seed}:{bucket}"
         case "hadamard":
             shape = program["order"], program.get("blocks", 1)
             return _hadamard(*shape, chances["own"], value, source)
         case "table":
             return Table.of(whole_weights(np.array(program["law"][value]))).draw(source)
+    return _composed(program, size, value, source)
+
+
+def _composed(program: Any, size: int, value: int, source: Source) -> Any:
+    """Draw by a program that is made of others."""
+    match program["draw"]:
+        case "then":
+            entry = program["map"][_part(program["inner"], size, value, source)]
+            if isinstance(entry, list):
+                return Table.of(whole_weights(np.array(entry))).draw(source)
+            return entry
+        case "both":
+            parts = [(part, _part(part, size, value, source)) for part in program["parts"]]
+            return "".join(_as_bytes(part, report, size) for part, report in parts)
+        case "perhaps":
+            inner, chance = program["inner"], program["chance"]
+            if Chance(int(chance[0], 16), chance[1]).coin(source):
+                return "01" + _as_bytes(inner, _part(inner, size, value, source), size)
+            # As long as any report would be.
+            return "00" + "00" * (len(_as_bytes(inner, _some(inner, size), size)) // 2)
     raise ValueError(program["draw"])
+
+
+def _part(part: Any, size: int, value: int, source: Source) -> Any:
+    """Draw a part of a report: of a kind that is known by its name, or by a program."""
+    if part["draw"] != "known":
+        return drawn(part, size, value, source)
+    known = {**part["mechanism"], "alphabet": fw.Linear(0, size - 1).spec()}
+    report = fw.from_spec(known).draw(value, source)
+    return report.tobytes().hex() if isinstance(report, np.ndarray) else report
+
+
+def _some(part: Any, size: int) -> Any:
+    return _part(part, size, 0, GivenBytes(bytes(10_000)))
+
+
+def _as_bytes(part: Any, report: Any, size: int) -> str:
+    """Write a part: an index in as few bytes as hold the last one; seed and bucket in four each."""
+    if isinstance(report, str) and ":" in report:
+        return b"".join(int(n).to_bytes(4, "little") for n in report.split(":")).hex()
+    if isinstance(report, str):
+        return report
+    outputs = {"hadamard": part.get("order"), "table": len(part.get("law", [()])[0])}
+    many = outputs.get(part["draw"]) or size
+    if "outputs" in part:
+        many = fw.alphabet_from_spec(part["outputs"]).size
+    return report.to_bytes(max(1, -(-(many - 1).bit_length() // 8)), "little").hex()
 
 
 def packed(values: set[int], size: int) -> str:
@@ -381,6 +428,8 @@ def vectors() -> dict[str, Any]:
         programmed(fw.Grid(3, 2, cell=0.5), 5.0, 4, 7),
         in_blocks(fw.Linear(0, 19), 3.0, 2, 7, 10),
         in_blocks(fw.Categorical(list("abcde")), 40.0, 3, 5),
+        composed(fw.Linear(0, 9), 1.0),
+        composed(fw.Linear(0, 29), 0.25),
     ]
     for place, survey in enumerate(offered):
         programs = survey.for_devices()["programs"]

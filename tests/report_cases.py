@@ -55,6 +55,22 @@ def wide_survey() -> fw.Survey:
     )
 
 
+def composed_survey() -> fw.Survey:
+    """Mechanisms made of others, whose reports repeat or do not."""
+    values, noise = fw.KRR(WIDE, 1.0), fw.Geometric(WIDE, 0.3)
+    wide = fw.Both(fw.OUE(WIDE, 1.0), fw.LocalHashing(WIDE, 1.0))
+    return fw.Survey(
+        WIDE,
+        {
+            "both": fw.Both(values, noise),
+            "wide": wide,
+            "perhaps": fw.Perhaps(values, 0.4),
+            "perhaps wide": fw.Perhaps(wide, 0.4),
+            "halves": noise.then(lambda value: "low" if value < 15 else "high"),
+        },
+    )
+
+
 def drawn(survey: fw.Survey, people: int, seed: int = 0) -> list[tuple[str, np.ndarray]]:
     """Return reports of people who are spread evenly over the survey."""
     rng = np.random.default_rng(seed)

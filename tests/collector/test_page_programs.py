@@ -126,3 +126,37 @@ def check_words(name, value, words):
         assert re.fullmatch("one of these [1-6] of 6 answers:|none of the 6 answers.", words)
     else:
         assert value in words
+
+
+def test_composed_mechanisms_go_all_the_way(tmp_path):
+    """Of a report of several parts the page says what each of them does, and of none that it is."""
+    values = fw.KRR(DRINKS, 2.0)
+    survey = fw.Survey(
+        DRINKS,
+        {
+            "both": fw.Both(values, fw.RAPPOR(DRINKS, 2.0)),
+            "told": fw.Perhaps(values, 1 - 2.0**-50),
+            "silent": fw.Perhaps(values, 2.0**-50),
+            "warm": values.then([0, 0, 1, 1, 1, 1], fw.Categorical(["warm", "cold"])),
+        },
+        question="Which one is yours?",
+    )
+    with serving(tmp_path, survey) as served, browsing() as browser:
+        said = {}
+        for place, name in enumerate(survey.mechanisms):
+            one = Person(browser.new_context().new_page(), served.root)
+            one.page.goto(served.page(survey).removesuffix("/dashboard"))
+            one.choose("list")
+            sent = json.loads(one.draw(place))["value"]
+            said[name] = sent, one.page.locator(".says").all_inner_texts()
+            one.receive()
+            one.check()
+    value, (drink, bits) = said["both"]
+    assert drink.strip('“”"') == DRINKS.labels[int(value[:2], 16)]
+    assert re.match(r"yes to \d of 6 answers:|no to all 6 answers\.", bits)
+    value, (drink,) = said["told"]
+    assert (value[:2], drink.strip('“”"')) == ("01", DRINKS.labels[int(value[2:], 16)])
+    assert said["silent"] == ("0000", ["nothing: by chance, and whatever your answer is."])
+    value, (sign,) = said["warm"]
+    assert value in ("warm", "cold")
+    assert sign == f"sign {value}, one of 2"

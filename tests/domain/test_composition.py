@@ -215,11 +215,36 @@ def test_a_map_may_leave_less_than_is_promised():
     assert fw.audit(halves, exact=True).holds
 
 
+@pytest.mark.parametrize("epsilon", [1e-6, 0.7, 20.0])
+@pytest.mark.parametrize("alphabet", [fw.Linear(0, 6), fw.Grid(3, 2, cell=(1.0, 0.4))], ids=str)
+def test_the_worst_outputs_are_found_from_the_parts(alphabet, epsilon, monkeypatch):
+    """As they are found from all outputs, for both kinds of promises and laws without symmetry."""
+    size = alphabet.size
+    law = np.random.default_rng(1).dirichlet(np.ones(4), size)
+    odd = fw.Matrix(alphabet, 1e-3 + (1 - 4e-3) * law)
+    both = fw.Both(odd, fw.Exponential(alphabet, epsilon), fw.KRR(alphabet, epsilon))
+    for claim in (fw.Guarantee("ldp", math.inf), fw.Guarantee("geo", math.inf)):
+        with monkeypatch.context() as patch:
+            every = fw.audit(both, claim)
+            patch.setattr(Records, "listable", False)
+            assert len(both.witnesses()) == 2
+            few = fw.audit(both, claim)
+        assert few.epsilon == pytest.approx(every.epsilon, rel=1e-9)
+
+
 def test_an_audit_looks_at_more_outputs_than_are_listed():
     coins = fw.Both(*[fw.KRR(fw.Linear(0, 1), 0.25)] * 17)
     with pytest.raises(fw.LawError, match="cannot be listed"):
         coins.outputs()
     assert fw.audit(coins).tight
+    line = fw.Linear(0, 299)
+    for parts in (
+        (fw.KRR(line, 1.0), fw.Geometric(line, 0.25)),
+        (fw.Geometric(line, 0.5), fw.Geometric(line, 1e-9)),
+        (fw.KRR(line, 1e-9), fw.KRR(line, 1e-9)),
+        (fw.Identity(line), fw.KRR(line, 1.0)),
+    ):
+        assert fw.audit(fw.Both(*parts)).tight
     with pytest.raises(fw.LawError, match="no audit looks at all"):
         fw.audit(fw.Both(fw.OUE(fw.Linear(0, 29), 1.0), fw.KRR(fw.Linear(0, 29), 1.0)))
 

@@ -12,6 +12,7 @@ from freewill.io.engines.spark_session import check_java
 from freewill.io.reading import read
 from report_cases import (
     REASONS,
+    composed_survey,
     drawn,
     expected,
     faulty_table,
@@ -51,7 +52,7 @@ def test_faults_are_counted_and_duplicates_once(engine, kind, started, tmp_path)
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "kind"), SOURCES)
 def test_every_engine_gives_the_evidence_of_collect(engine, kind, started, tmp_path):
-    for survey in (menu_survey(), wide_survey()):
+    for survey in (menu_survey(), wide_survey(), composed_survey()):
         parts = drawn(survey, 3000)
         table = table_of(parts, "text" if kind in ("csv", "ndjson") else "bytes")
         reading = read(stored(table, kind, tmp_path), survey, engine=started(engine))

@@ -182,3 +182,18 @@ def test_what_a_map_loses_is_counted():
     line = fw.Linear(0, 5)
     halves = fw.KRR(line, 1.0).then([0, 0, 0, 1, 1, 1])
     assert fw.gibu(fw.collect([(halves, [0, 1, 1])])).unresolved == 4
+
+
+def test_parts_of_full_rank_tell_all_distributions_apart():
+    class Blurred(fw.KRR):
+        def operator(self, outputs):
+            return fw.Matrix(self.alphabet, np.full((6, 6), 1 / 6)).operator(outputs)
+
+    line = fw.Linear(0, 5)
+    blind, clear = fw.Matrix(line, np.full((6, 6), 1 / 6)), fw.Geometric(line, 1.0)
+    assert fw.Both(blind, clear).full_rank
+    assert fw.Perhaps(fw.Both(clear, blind), 0.1).full_rank
+    assert not fw.Both(blind, blind).full_rank
+    assert not fw.Perhaps(Blurred(line, 1.0), 0.5).full_rank
+    blurred = fw.Both(blind, blind)
+    assert fw.gibu(fw.collect([(blurred, blurred.outputs()[:3])])).unresolved == 5

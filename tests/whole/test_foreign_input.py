@@ -122,6 +122,11 @@ def build_mechanisms(alphabet, one, two):
     only_our_errors(fw.BlahutArimoto, alphabet, quality_loss=one)
     only_our_errors(fw.BlahutArimoto, alphabet, 1.0, prior=one, marginal=two)
     only_our_errors(fw.OptimalGeo, alphabet, 1.0, dilation=one, law=two)
+    only_our_errors(fw.Both, fw.KRR(LINE, 1.0), one)
+    only_our_errors(fw.Perhaps, one, two)
+    only_our_errors(fw.Perhaps, fw.KRR(LINE, 1.0), one)
+    only_our_errors(fw.KRR(LINE, 1.0).then, one, two)
+    only_our_errors(fw.KRR(LINE, 1.0).then, one)
     only_our_errors(fw.leakage, one)
     only_our_errors(fw.leakage, fw.KRR(LINE, 1.0), one, two)
     only_our_errors(fw.Identity, alphabet)
@@ -143,6 +148,8 @@ SPECS = [
     fw.SquareWave(LINE, 0.5, reach=1).spec(),
     fw.BlahutArimoto(LINE, 0.5, prior=[0.25] * 4).spec(),
     fw.OptimalGeo(LINE, 0.5, prior=[0.25] * 4).spec(),
+    fw.Both(fw.KRR(LINE, 1.0), fw.Perhaps(fw.Geometric(LINE, 0.5), 0.5)).spec(),
+    fw.KRR(LINE, 1.0).then(np.eye(4)[::-1]).spec(),
     fw.Shokri(
         LINE, 1.0, prior=[0.25] * 4, report_loss=1 - np.eye(4), guess_loss=2 - 2 * np.eye(4)
     ).spec(),

@@ -13,6 +13,10 @@ def _asked(mechanism: Any) -> Any:
     return fw.collect([(mechanism, mechanism.obfuscate([0, 1, 1, 3], np.random.default_rng(0)))])
 
 
+def _sent_both(one: Any, other: Any) -> fw.Both:
+    return fw.Both(one, other)
+
+
 _LINE_LAWS = {"alphabet": LINE, "epsilon": 1.0}
 MADE: dict[str, tuple[Any, dict[str, Any]]] = {
     "KRR": (fw.KRR, LAWS),
@@ -46,6 +50,13 @@ MADE: dict[str, tuple[Any, dict[str, Any]]] = {
     "BlahutArimoto": (fw.BlahutArimoto, {"alphabet": LINE, "beta": 1.0, "prior": THETA}),
     "BlahutArimoto by its loss": (fw.BlahutArimoto, {"alphabet": LINE, "quality_loss": 0.5}),
     "OptimalGeo": (fw.OptimalGeo, {**_LINE_LAWS, "prior": THETA}),
+    "Then": (fw.Then, {"inner": fw.KRR(LINE, 1.0), "map": [0, 1, 1, 0], "outputs": None}),
+    "Then by chance": (fw.Then, {"inner": fw.KRR(LINE, 1.0), "map": np.eye(4)}),
+    "Both": (
+        _sent_both,
+        {"one": fw.KRR(LINE, 1.0), "other": fw.Geometric(LINE, 1.0)},
+    ),
+    "Perhaps": (fw.Perhaps, {"inner": ANY, "chance": 0.5}),
     "leakage": (fw.leakage, {"mechanism": ANY, "prior": THETA, "gain": np.eye(4)}),
     "privic": (
         fw.privic,

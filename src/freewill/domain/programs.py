@@ -14,9 +14,10 @@ import numpy as np
 from freewill.core.types import Spec
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.composed import inner_spec
 from freewill.errors import SpecError, SurveyError, printable, shown
 
-DRAWS = ("unary", "subset", "hash", "hadamard", "table")
+DRAWS = ("unary", "subset", "hash", "hadamard", "table", "then", "both", "perhaps")
 """What a browser can draw."""
 BY_NAME = (
     "family",
@@ -29,6 +30,8 @@ BY_NAME = (
     "shokri",
 )
 """The kinds that freewill.js draws by their names (device/js/registry.js)."""
+_KNOWN = ("k-rr", "rappor", "geometric", "planar-geometric")
+"""Kinds that it knows by name and that may be parts of others."""
 _SAME = 1e-9
 """By how much, relative, chances and laws of two machines may differ."""
 
@@ -74,6 +77,18 @@ def undrawable(mechanisms: Mapping[str, Mechanism]) -> str:
         f"{left}; devices in Python draw all. Let program() return how it is drawn "
         f"(docs/new-mechanism.md), or offer a mechanism that has one."
     )
+
+
+def part_of(mechanism: Mechanism) -> Spec | None:
+    """Return how a browser draws what is a part of another report, None where it cannot.
+
+    A program with its promise, which must be a number, or the description of a kind that it knows.
+    """
+    program = _whole(mechanism)
+    if program is not None:
+        return None if program["promise"]["epsilon"] is None else program
+    known = mechanism.name in _KNOWN
+    return {"draw": "known", "mechanism": inner_spec(mechanism)} if known else None
 
 
 def _whole(mechanism: Mechanism) -> Spec | None:
@@ -131,6 +146,9 @@ def _same(given: Any, own: Any) -> bool:
     match own:
         case dict():
             return isinstance(given, dict) and _difference(given, own) is None
+        case [dict(), *_]:
+            fits = isinstance(given, list) and len(given) == len(own)
+            return fits and all(map(_same, given, own))
         case [str(), int()]:
             return _same_chance(given, own)
         case float() | [[*_], *_]:

@@ -188,9 +188,7 @@ def advice_on_drawn(information: Information, influences: FloatArray) -> str:
     names = sorted(
         {part[0].name for part, one in zip(information.parts, drawn, strict=True) if one}
     )
-    known = [one for one in information.moments if isinstance(one, SampledMoments)]
-    # N outputs of k values lift a variance by N / (N - k).
-    lift = max((1 - one.theta.size / len(one.shares)) ** -0.5 for one in known) - 1
+    lift = max(float(getattr(moments, "lift", 0.0)) for moments in information.moments)
     more = f", and may be too large by {100 * lift:.2g} %" if lift > off else ""
     return (
         f"What reports of {', '.join(names)} tell was found from some that were drawn: standard "

@@ -47,6 +47,11 @@ export function protectionName(survey, row) {
 function said(mechanism, value) {
   const { outputs, alphabet } = mechanism;
   const says = (/** @type {string | Node} */ words) => make("p", { class: "says" }, words);
+  if (mechanism.reads) {
+    const parts = mechanism.reads(value);
+    if (parts.length === 0) return [says(TEXTS.report.silent)];
+    return parts.flatMap((/** @type {[any, string]} */ [part, text]) => said(part, text));
+  }
   const named = mechanism.named(value);
   if (named !== null) return namedWords(mechanism, named, value, says);
   if (!sameValues(outputs, alphabet)) {
@@ -61,7 +66,8 @@ function said(mechanism, value) {
 export function promises(mechanism) {
   const { hidesNothing, epsilon, support } = factsOf(mechanism);
   const { open, telling, bits, stands, hidden, final } = TEXTS.report;
-  const noisy = support ? stands : mechanism.outputs === null ? bits : hidden;
+  const whole = /** @type {any} */ (mechanism).reads;
+  const noisy = whole ? hidden : support ? stands : mechanism.outputs === null ? bits : hidden;
   const first = hidesNothing ? open : epsilon === Infinity ? telling : noisy;
   return make("ul", {}, ...[first, final].map((line) => make("li", {}, line)));
 }

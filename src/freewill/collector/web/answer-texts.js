@@ -78,6 +78,7 @@ export default {
       "Your report for this question was drawn in this browser, and no receipt for it came back: perhaps it was " +
       "not received. Send it now. If it was received, it still counts once.",
     says: "Your report says:",
+    silent: "nothing: by chance, and whatever your answer is.",
     sign: "sign {value}, one of {outputs}",
     yes: "yes to {many} of {size} {values}:",
     none: "no to all {size} {values}.",

@@ -41,6 +41,8 @@ import WORDS from "./words.js";
  * @property {boolean} hidesNothing
  * @property {boolean} tellsTruth
  * @property {boolean} weak
+ * @property {number} silence the chance that nothing is reported, of which all else is not about
+ * @property {number} reports how many there are of the same value
  */
 
 /** Chance of the truth above which a promise is empty, as in freewill/domain/guarantees/emptiness.py. */
@@ -116,6 +118,10 @@ export function explainSurvey(survey, given = null) {
  * @returns {Facts}
  */
 export function factsOf(mechanism, given = null) {
+  if (mechanism.silence) {
+    const inner = factsOf(mechanism.inner, given);
+    return { ...inner, silence: 1 - (1 - inner.silence) * (1 - mechanism.silence) };
+  }
   const { alphabet, kind, outputs, epsilon: own, loss = null, support = null } = mechanism;
   const distances = distancesOf(alphabet);
   const geo = mechanism.promise === "geo";
@@ -139,6 +145,8 @@ export function factsOf(mechanism, given = null) {
     support: support && [mechanism.words ?? mechanism.draws, support],
     hidesNothing: several && truths !== null && truths[0] === 1 && epsilon === Infinity,
     tellsTruth: several && truths !== null && truths[1] > MOST_TRUTH,
+    silence: 0,
+    reports: mechanism.parts ?? 1,
     weak: several && loss === null && epsilon * (geo && distances ? distances[1] : 1) > MOST_EXPONENT,
   };
 }
@@ -294,7 +302,7 @@ function warnings(facts) {
  */
 function sentences(facts) {
   const { alphabet, same, distances, promise, hidesNothing } = facts;
-  const all = [...truth(facts), ...error(facts), ...loss(facts)];
+  const all = [...parts(facts), ...truth(facts), ...error(facts), ...loss(facts)];
   if (alphabet.size > 1 && !hidesNothing) {
     all.push(...(promise === "geo" && distances ? near(facts, distances) : [any(facts, facts.epsilon)]));
   }
@@ -303,6 +311,13 @@ function sentences(facts) {
     all.push(filled(WORDS.truth.cell, { width, height }));
   }
   return all;
+}
+
+/** @param {Facts} facts */
+function parts(facts) {
+  const { silence, reports } = facts;
+  const nothing = silence > 0 ? [say(facts, WORDS.truth.silence, { chance: percent(silence) })] : [];
+  return reports > 1 ? [...nothing, say(facts, WORDS.truth.several, { many: inDigits(reports, 10) })] : nothing;
 }
 
 /** @param {Facts} facts */
@@ -315,7 +330,7 @@ function truth(facts) {
     return [say(facts, words[support[0]], gaps)];
   }
   if (truths === null) {
-    return facts.same ? [] : [say(facts, words.other, { outputs: inDigits(outputs.size, 10) })];
+    return facts.same || outputs === null ? [] : [say(facts, words.other, { outputs: inDigits(outputs.size, 10) })];
   }
   const [low, , high] = truths;
   const [least, most] = [low, high].map((chance) => written(facts, chance));

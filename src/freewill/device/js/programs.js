@@ -9,6 +9,7 @@ import { checkFields, checkedInteger, isObject, sumOf } from "./checks.js";
 import { Below, Chance, coin } from "./draws.js";
 import { FreewillError, brief, shown } from "./errors.js";
 import { bitLength, floorLog2, fromDouble, power } from "./exponential.js";
+import { COMPOSED } from "./composed.js";
 import { Matrix, Mechanism } from "./mechanisms.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
@@ -26,13 +27,15 @@ import { Matrix, Mechanism } from "./mechanisms.js";
 const LONGEST = 1 << 13;
 const HASH = "fmix32";
 const SEEDS = 2 ** 32;
-const CHANCES = ["own", "other", "replaced"];
+const CHANCES = ["own", "other", "replaced", "chance"];
 const ID = /^[0-9a-f]{16}$/;
 const HASHED = /^(0|[1-9][0-9]{0,9}):(0|[1-9][0-9]{0,9})$/;
 /** Sixteen units in the last place, twice: what a claim about a table of doubles may fall short by. */
 const LAST_PLACES = 2 ** -48;
 /** And never more than this share of it, as in domain/guarantees/promises.py. */
 const HIDDEN = 5e-4;
+/** By how much sums of epsilons may be rounded otherwise than in Python. */
+const SUMS = 1 + 2 ** -50;
 /** A claim in the description may be rounded: by how much, relative. */
 const ROUNDED = 1 + 1e-9;
 const ADVICE = "Nothing is drawn by it: whoever asks must write the survey again, by Survey.save of freewill for Python.";
@@ -48,12 +51,14 @@ export class Programmed extends Mechanism {
     this.#parameters = parameters;
     try {
       const { draw, promise, id, ...fields } = isObject(program) ? program : {};
-      if (typeof draw !== "string" || !Object.hasOwn(DRAWS, draw) || !ID.test(id)) {
-        const draws = Object.keys(DRAWS).join(", ");
+      // Here and not before: what programs are made of imports this file.
+      const known = { ...DRAWS, ...COMPOSED };
+      if (typeof draw !== "string" || !Object.hasOwn(known, draw) || !ID.test(id)) {
+        const draws = Object.keys(known).join(", ");
         throw new FreewillError(`${shown(program)}: expected an object with an id, whose draw is one of ${draws}.`);
       }
       this.#id = String(id);
-      const [needed, free, make] = DRAWS[draw];
+      const [needed, free, make] = known[draw];
       checkFields(fields, needed, free, `a program to draw ${draw}`);
       for (const name of CHANCES) if (name in fields) fields[name] = exact(name, fields[name]);
       Object.assign(this, { draws: draw, outputs: null }, make(fields, this));
@@ -67,7 +72,8 @@ export class Programmed extends Mechanism {
   /** @type {(promise: any, said: any) => number} the promised epsilon, which is kept; or that of a table */
   #verified(promise, said) {
     const { kind, epsilon } = isObject(promise) ? promise : {};
-    const { rows = null, odds = [], alphabet } = /** @type {any} */ (this);
+    const { rows = null, odds = [], alphabet, claim: least = null } = /** @type {any} */ (this);
+    if (least !== null) return this.#composed(kind, epsilon, least);
     const known = kind === "ldp" || (kind === "geo" && rows);
     if (!known || !(epsilon >= 0) || !(typeof epsilon === "number" || (epsilon === null && rows))) {
       throw new FreewillError(
@@ -85,6 +91,16 @@ export class Programmed extends Mechanism {
       const own = brief(logarithm(odds), 12);
       throw new FreewillError(`it has an epsilon of ${own}: expected at most the promised ${epsilon}.`);
     }
+    return epsilon;
+  }
+
+  /** @type {(kind: any, epsilon: any, least: {kind: "ldp" | "geo", epsilon: number}) => number} */
+  #composed(kind, epsilon, least) {
+    if (kind !== least.kind || !(epsilon * SUMS >= least.epsilon && epsilon < Infinity)) {
+      const parts = `${least.epsilon} (${least.kind})`;
+      throw new FreewillError(`it promises ${shown(epsilon)} (${shown(kind)}): its parts leave no less than ${parts}.`);
+    }
+    this.promise = least.kind;
     return epsilon;
   }
 

@@ -1,16 +1,16 @@
 """Several independent reports of one person's same value, as one report."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from math import prod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, brief
@@ -18,6 +18,7 @@ from freewill.domain.mechanisms.composed import (
     added_up,
     checked_inner,
     inner_spec,
+    of_full_rank,
     promised,
     read_inner,
 )
@@ -26,8 +27,8 @@ from freewill.domain.packed_outputs import Records
 from freewill.errors import AlphabetError, LawError, ParameterError, SpecError, several, shown
 from freewill.numeric.operators.row_product import RowProduct
 
-_AUDITED = 1 << 26
-"""Entries of the law up to which an audit looks at all outputs, listed or not."""
+_COMPARED = 2e10
+"""Comparisons of outputs and pairs of values that take about a minute."""
 
 
 @dataclass(frozen=True, init=False)
@@ -80,7 +81,7 @@ class Both(Mechanism):
     @property
     def full_rank(self) -> bool:  # type: ignore[override]
         """Whether one of the parts tells all distributions apart."""
-        return any(part.full_rank for part in self.parts)
+        return any(map(of_full_rank, self.parts))
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> PackedBits:
         """Draw from each part."""
@@ -98,7 +99,7 @@ class Both(Mechanism):
         if any(table is None for table in tables):
             return None
         listed = [table for table in tables if table is not None]
-        return [[prod(some) for some in product(*rows)] for rows in zip(*listed, strict=True)]
+        return [[math.prod(some) for some in product(*rows)] for rows in zip(*listed, strict=True)]
 
     def operator(self, outputs: Reports) -> RowProduct:
         """Return the law of these outputs; each output of a part that repeats counts once."""
@@ -126,20 +127,37 @@ class Both(Mechanism):
         return np.sum(found, axis=0) if len(found) == len(ratios) else None
 
     def witnesses(self) -> PackedBits:
-        """Return all outputs, also where they are too many to be listed for other ends."""
+        """Return all outputs or, where only those of the parts can be listed, the worst of them.
+
+        Each part may report what it likes: two values are told apart best by what each part tells
+        them apart by. So the sums over the parts of max_y log P(y | x) - log P(y | x') decide,
+        O(k^2) of them, and not the products of outputs.
+        """
         space = self.output_space
-        every = all(part.output_space.listable for part in self.parts)
         if space.listable:
             return space.all()
-        if not every or not space.repeats or space.places * self.alphabet.size > _AUDITED:
+        listed = all(part.output_space.listable for part in self.parts)
+        many = sum(part.output_space.places for part in self.parts) if listed else math.inf
+        if many * self.alphabet.size**2 > _COMPARED:
             raise LawError(no_witnesses(self))
-        numbers = np.arange(space.places)
-        outputs = space.numbered(numbers)
-        return outputs[~space.strays(outputs)]
+        laws = [_Part.of(part) for part in self.parts]
+        apart = np.sum([law.apart() for law in laws], axis=0)
+        far = distances(self.alphabet)
+        np.fill_diagonal(far, np.inf)
+        pairs = [np.unravel_index(np.argmax(some), some.shape) for some in (apart, apart / far)]
+        parts = [law.telling(pairs) for law in laws]
+        return space.joined(parts)
 
     def guarantee(self) -> Guarantee:
         """Return the sum of all epsilons, never understated."""
         return added_up([promised(part) for part in self.parts], self.alphabet)
+
+    def program(self) -> Spec | None:
+        """Return the programs of all parts, where a browser can draw each."""
+        from freewill.domain.programs import part_of  # noqa: PLC0415
+
+        parts = [part_of(part) for part in self.parts]
+        return None if None in parts else {"draw": "both", "parts": parts}
 
     def parameters(self) -> Spec:
         """Return the descriptions of the parts, without their alphabet."""
@@ -155,6 +173,35 @@ class Both(Mechanism):
 
     def __str__(self) -> str:
         return f"{self.name}({self.alphabet}, {', '.join(map(brief, self.parts))})"
+
+
+class _Part(NamedTuple):
+    """All outputs of a part, and log P(y | x) up to a constant of each, [output, value]."""
+
+    outputs: Reports
+    logs: FloatArray
+
+    @classmethod
+    def of(cls, part: Mechanism) -> "_Part":
+        outputs = part.outputs()
+        ratios = part.log_ratios(outputs)
+        return cls(outputs, part.operator(outputs).log_dense() if ratios is None else ratios)
+
+    def _ratios(self, value: int, others: Any) -> FloatArray:
+        """Return log P(y | x) - log P(y | x'); two values that exclude an output are alike."""
+        with np.errstate(invalid="ignore"):
+            ratios = self.logs[:, [value]] - self.logs[:, others]
+        return np.asarray(np.nan_to_num(ratios, nan=0.0, posinf=np.inf, neginf=-np.inf))
+
+    def apart(self) -> FloatArray:
+        """Return how far any output tells two values apart, [value, other]."""
+        every = np.arange(self.logs.shape[1])
+        return np.stack([self._ratios(value, every).max(axis=0) for value in every])
+
+    def telling(self, pairs: list[Any]) -> Reports:
+        """Return the outputs that tell these pairs of values apart best."""
+        places = [int(self._ratios(x, [z])[:, 0].argmax()) for x, z in pairs]
+        return self.outputs[places]
 
 
 def _flattened(parts: tuple[Any, ...]) -> Iterator[Mechanism]:

@@ -13,7 +13,16 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.matrix import checked_law
 from freewill.domain.mechanisms.parameters import checked_alphabet
-from freewill.errors import AlphabetError, LawError, ParameterError, several, shown
+from freewill.errors import (
+    AlphabetError,
+    FreewillError,
+    LawError,
+    ParameterError,
+    first_line,
+    printable,
+    several,
+    shown,
+)
 
 Entries: TypeAlias = tuple[int, ...] | tuple[tuple[float, ...], ...]
 """The output of each inner output; or the chances of all outputs."""
@@ -49,7 +58,7 @@ def read_map(
         return _of_function(mechanism, listed, given, outputs)
     try:
         axes = np.ndim(given)
-    except ValueError:  # rows of several lengths
+    except (TypeError, ValueError, OverflowError, RecursionError):  # rows of several lengths
         axes = 2
     if axes == 1:
         return _of_indices(given, len(listed), outputs)
@@ -88,7 +97,16 @@ def _of_function(
 ) -> tuple[Entries, Alphabet]:
     """Ask a function for each output; texts that are no values become labels."""
     own = mechanism.output_space.alphabet
-    results = [given(value) for value in _values(mechanism, listed)]
+    try:
+        results = [given(value) for value in _values(mechanism, listed)]
+    except FreewillError:
+        raise
+    except Exception as fault:  # whatever somebody's function raises
+        raise ParameterError(
+            f"the map {shown(given)} raises {type(fault).__name__}: "
+            f"{printable(first_line(fault))}. It is called with each output of {mechanism}, and "
+            f"returns what is reported for it."
+        ) from fault
     for alphabet in filter(None, (outputs, None if outputs else own)):
         try:
             return _of_indices(_encoded(alphabet, results), len(results), alphabet)

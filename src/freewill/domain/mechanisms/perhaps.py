@@ -14,7 +14,13 @@ from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.maybe_outputs import Maybe
 from freewill.domain.mechanisms.base import Mechanism, brief
-from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promised, read_inner
+from freewill.domain.mechanisms.composed import (
+    checked_inner,
+    inner_spec,
+    of_full_rank,
+    promised,
+    read_inner,
+)
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.moments import Moments
 from freewill.numeric.operators.silent import SilentMoments, SilentOperator
@@ -61,7 +67,7 @@ class Perhaps(Mechanism):
     @property
     def full_rank(self) -> bool:  # type: ignore[override]
         """Whether the inner law tells all distributions apart."""
-        return self.inner.full_rank
+        return of_full_rank(self.inner)
 
     @cached_property
     def reported(self) -> Chance:
@@ -122,6 +128,15 @@ class Perhaps(Mechanism):
     def truths(self) -> FloatArray | None:
         """Return how likely a report, once there is one, is the true value."""
         return self.inner.truths()
+
+    def program(self) -> Spec | None:
+        """Return the chance of a report, and the program of one, where a browser can draw it."""
+        from freewill.domain.programs import part_of  # noqa: PLC0415
+
+        inner = None if self.chance == 1 else part_of(self.inner)
+        if inner is None:
+            return None
+        return {"draw": "perhaps", "chance": self.reported.written, "inner": inner}
 
     def parameters(self) -> Spec:
         """Return the description of the inner mechanism, without its alphabet, and the chance."""

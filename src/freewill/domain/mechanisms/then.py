@@ -164,6 +164,21 @@ class Then(Mechanism):
         """Return the inner promise: what is made of a report tells no more than it does."""
         return promised(self.inner)
 
+    def program(self) -> Spec | None:
+        """Return the map, and the program of an inner report, where a browser can draw it.
+
+        It must be a value or a sign, and what is reported no value of the alphabet itself: of such
+        reports people are told how often they are true, which takes the whole law.
+        """
+        from freewill.domain.programs import part_of  # noqa: PLC0415
+
+        inner = part_of(self.inner)
+        values = self.inner.output_space.alphabet is not None
+        if inner is None or not values or self.output_alphabet == self.alphabet:
+            return None
+        table, outputs = self._array.tolist(), self.output_alphabet.spec()
+        return {"draw": "then", "inner": inner, "map": table, "outputs": outputs}
+
     def parameters(self) -> Spec:
         """Return the inner mechanism without its alphabet, the map and the output alphabet."""
         table = self._array.tolist()

@@ -104,9 +104,19 @@ class MappedOperator(Operator):
         return replace(self, which=self.which[places])
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
-        """Return the rows as an array."""
-        rows = np.exp(self.log_dense() - self.log_scale[:, None])
-        return np.asarray(rows if columns is None else rows[:, columns])
+        """Return the rows as an array: one inner product each, where these are exact."""
+        if not self.exact:
+            rows = np.exp(self.log_dense() - self.log_scale[:, None])
+            return np.asarray(rows if columns is None else rows[:, columns])
+        present, which = np.unique(self.which, return_inverse=True)
+        ends = np.searchsorted(self.rows, np.stack([present, present + 1]))
+        whole = np.empty((present.size, self.shape[1] if columns is None else len(columns)))
+        for place, (first, end) in enumerate(ends.T):
+            some = slice(first, end)
+            spread = np.bincount(self.places[some], self._weights[some], self.inner.shape[0])
+            row = self.inner.adjoint(np.asarray(spread, np.float64))
+            whole[place] = row if columns is None else row[columns]
+        return whole[which]
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x), added up from the largest term: far tails do not underflow."""

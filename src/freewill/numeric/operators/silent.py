@@ -177,3 +177,8 @@ class SilentMoments:
     def error(self) -> Any:
         """How well variances are known, where reports were drawn: as well as those of a report."""
         return getattr(self.inner, "error", None)
+
+    @property
+    def lift(self) -> float:
+        """By how much errors are too large at most."""
+        return float(getattr(self.inner, "lift", 0.0))

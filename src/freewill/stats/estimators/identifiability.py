@@ -5,7 +5,7 @@ from scipy.linalg import null_space, qr
 from scipy.linalg.lapack import dpotrf
 
 from freewill.core.types import FloatArray
-from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.composed import of_full_rank
 from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.groups import Group
 
@@ -42,13 +42,18 @@ def unresolved_directions(evidence: Evidence) -> int | None:
     >>> unresolved_directions(fw.collect([(sparse, [0, 9])]))
     2
     """
-    if any(map(_of_full_rank, checked_evidence(evidence, "this").mechanisms)):
+    if any(map(of_full_rank, checked_evidence(evidence, "this").mechanisms)):
         return 0
     if _work(evidence) > _WORK:
         return None
-    laws, squares = [], np.zeros((evidence.alphabet.size,) * 2)
+    size = evidence.alphabet.size
+    # Fewer outputs than values cannot tell all of these apart.
+    enough = sum(map(_columns, evidence.groups)) >= size
+    laws, squares = [], np.zeros((size, size) if enough else (0, 0))
     for group in evidence.groups:
         laws.append(_law(group))
+        if not enough:
+            continue
         squares += laws[-1] @ laws[-1].T
         # Of full rank by a wide margin, in a few products: most laws are, the first one alone.
         _, singular = dpotrf(squares - _CLEAR * np.trace(squares) * np.eye(len(squares)))
@@ -82,16 +87,6 @@ def confounded_values(evidence: Evidence) -> tuple[tuple[int, ...], ...]:
     _, which = connected_components(np.abs(lost @ lost.T) > _TOUCHED, directed=False)
     sets = [np.flatnonzero(which == one) for one in np.unique(which)]
     return tuple(tuple(values.tolist()) for values in sets if values.size > 1)
-
-
-def _of_full_rank(mechanism: Mechanism) -> bool:
-    """Say whether a law is of full rank by its kind; a kind derived from it may have another."""
-    for kind in type(mechanism).__mro__:
-        if "full_rank" in vars(kind):
-            return bool(mechanism.full_rank)
-        if vars(kind).keys() & {"operator", "law", "output_space"}:
-            return False
-    return False
 
 
 def _work(evidence: Evidence) -> float:

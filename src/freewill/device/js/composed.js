@@ -1,0 +1,178 @@
+/**
+ * @file Programs made of others: reports that are mapped, sent together, or perhaps not sent at all.
+ *
+ * Each part is verified as if it stood alone; what the whole promises must be no less than what the
+ * parts leave by the rules of composition (docs/devices.md).
+ */
+
+import { Linear, alphabetFromSpec, offsets } from "./alphabets.js";
+import { checkFields, checkedIndex, isObject } from "./checks.js";
+import { coin } from "./draws.js";
+import { FreewillError, shown } from "./errors.js";
+import { Matrix } from "./mechanisms.js";
+import { Programmed } from "./programs.js";
+import { mechanismFromSpec } from "./registry.js";
+
+/** @typedef {import("./alphabets.js").Alphabet} Alphabet */
+/** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
+/** @typedef {import("./programs.js").Steps} Steps */
+
+/** Bytes of a seed and a bucket. */
+const HASHED = 8;
+const MOST_PARTS = 64;
+
+/**
+ * The draws, as in programs.js.
+ *
+ * @type {Record<string, [string[], string[], (fields: any, mechanism: Programmed) => Steps]>}
+ */
+export const COMPOSED = {
+  /** An inner report, and its place in the map or, by chance, one of its row. */
+  then: [["inner", "map", "outputs"], [], ({ inner: given, map, outputs: spec }, { alphabet }) => {
+    const inner = partOf(given, alphabet);
+    const outputs = alphabetFromSpec(spec);
+    if (inner.outputs === null) throw new FreewillError("the inner report has no index: expected a value or a sign.");
+    const { size } = inner.outputs;
+    if (!Array.isArray(map) || map.length !== size) {
+      throw new FreewillError(`map=${shown(map)}: expected an entry for each of ${size} outputs.`);
+    }
+    const byChance = Array.isArray(map[0]) ? new Matrix(new Linear(0, size - 1), map, spec) : null;
+    const surely = byChance ? [] : map.map((entry) => checkedIndex(entry, outputs.size));
+    return {
+      drawn(index, source) {
+        const place = Number(inner.draw(index, source));
+        return byChance ? byChance.draw(place, source) : surely[place];
+      },
+      outputs,
+      claim: claimOf(inner),
+    };
+  }],
+
+  /** A report of each part, in their order, as bytes. */
+  both: [["parts"], [], ({ parts: given }, { alphabet }) => {
+    if (!Array.isArray(given) || given.length < 2 || given.length > MOST_PARTS) {
+      throw new FreewillError(`parts=${shown(given)}: expected a list of two parts or more, up to ${MOST_PARTS}.`);
+    }
+    const parts = given.map((one) => partOf(one, alphabet));
+    const widths = parts.map(widthOf);
+    const [width] = [widths.reduce((sum, one) => sum + one, 0)];
+    const reads = (/** @type {string} */ text) => {
+      let [first, end] = [0, 0];
+      return parts.map((part, i) => {
+        [first, end] = [end, end + 2 * widths[i]];
+        return /** @type {[Mechanism, string | null]} */ ([part, textOf(part, text.slice(first, end))]);
+      });
+    };
+    return {
+      drawn: (index, source) => joined(parts.map((part) => bytesOf(part, part.draw(index, source)))),
+      gives: (text) => isHex(text, width) && reads(text).every(([, said]) => said !== null),
+      named: () => null,
+      width,
+      parts: parts.length,
+      reads,
+      claim: added(parts, alphabet),
+    };
+  }],
+
+  /** A byte 1 and an inner report or, by a coin, only zeros. */
+  perhaps: [["chance", "inner"], [], ({ chance, inner: given }, { alphabet }) => {
+    const inner = partOf(given, alphabet);
+    const width = 1 + widthOf(inner);
+    const silent = "00".repeat(width);
+    const told = (/** @type {string} */ text) => (text.startsWith("01") ? textOf(inner, text.slice(2)) : null);
+    return {
+      drawn(index, source) {
+        if (!coin(chance.coin, source)) return new Uint8Array(width);
+        return joined([Uint8Array.of(1), bytesOf(inner, inner.draw(index, source))]);
+      },
+      gives: (text) => text === silent || (isHex(text, width) && told(text) !== null),
+      named: () => null,
+      width,
+      inner,
+      silence: 1 - chance.near,
+      reads: (/** @type {string} */ text) => (text === silent ? [] : [[inner, told(text)]]),
+      claim: claimOf(inner),
+    };
+  }],
+};
+
+/** @type {(given: any, alphabet: Alphabet) => any} a mechanism that is known, or another program */
+function partOf(given, alphabet) {
+  if (!isObject(given) || given.draw !== "known") return new Programmed("a part", alphabet, {}, given);
+  const { draw, ...fields } = given;
+  checkFields(fields, ["mechanism"], [], "a part that is known");
+  if (!isObject(fields.mechanism) || "alphabet" in fields.mechanism) {
+    throw new FreewillError(`mechanism=${shown(fields.mechanism)}: expected a description without its alphabet.`);
+  }
+  const part = mechanismFromSpec({ ...fields.mechanism, alphabet: alphabet.spec() });
+  claimOf(part);
+  return part;
+}
+
+/** @type {(mechanism: any) => {kind: "ldp" | "geo", epsilon: number}} what a part promises */
+function claimOf({ kind, promise, epsilon, loss = null }) {
+  if (loss !== null || !(epsilon < Infinity)) {
+    throw new FreewillError(`a part of the kind ${kind} promises no epsilon: expected one that does.`);
+  }
+  return { kind: promise, epsilon };
+}
+
+/** @type {(parts: any[], alphabet: Alphabet) => {kind: "ldp" | "geo", epsilon: number}} all epsilons together */
+function added(parts, alphabet) {
+  const claims = parts.map(claimOf);
+  if (claims.every(({ kind }) => kind === "geo")) return { kind: "geo", epsilon: sum(claims.map((one) => one.epsilon)) };
+  // Beside LDP, an epsilon by distance is taken over the largest one.
+  const widest = offsets(alphabet).reduce((most, length) => Math.max(most, length), 0);
+  const epsilons = claims.map(({ kind, epsilon }) => (kind === "geo" ? widest * epsilon : epsilon));
+  return { kind: "ldp", epsilon: sum(epsilons) };
+}
+
+/** @type {(numbers: number[]) => number} */
+const sum = (numbers) => numbers.reduce((all, number) => all + number, 0);
+
+/** @type {(mechanism: any) => number} how many bytes a report takes */
+function widthOf({ outputs, alphabet, draws, width }) {
+  if (outputs !== null) return Math.max(1, Math.ceil((outputs.size - 1).toString(2).length / 8));
+  return width ?? (draws === "hash" ? HASHED : Math.ceil(alphabet.size / 8));
+}
+
+/** @type {(mechanism: any, report: any) => Uint8Array} a report as bytes, the least of a number first */
+function bytesOf(mechanism, report) {
+  if (report instanceof Uint8Array) return report;
+  if (typeof report === "number") return little(report, widthOf(mechanism));
+  const [seed, bucket] = String(report).split(":").map(Number);
+  return joined([little(seed, HASHED / 2), little(bucket, HASHED / 2)]);
+}
+
+/** @type {(mechanism: any, digits: string) => string | null} the text of a report from its bytes, if they are one */
+function textOf(mechanism, digits) {
+  const { outputs, draws } = mechanism;
+  if (outputs !== null) {
+    const index = number(digits);
+    return index < outputs.size ? outputs.text(index) : null;
+  }
+  const half = digits.length / 2;
+  const hashed = draws === "hash";
+  const text = hashed ? `${number(digits.slice(0, half))}:${number(digits.slice(half))}` : digits;
+  return mechanism.gives(text) ? text : null;
+}
+
+/** @type {(whole: number, width: number) => Uint8Array} */
+const little = (whole, width) => Uint8Array.from({ length: width }, (_, i) => Math.floor(whole / 256 ** i) % 256);
+
+/** @type {(digits: string) => number} hexadecimal digits, the least byte first */
+const number = (digits) => (digits.match(/../g) ?? []).reduceRight((all, pair) => 256 * all + parseInt(pair, 16), 0);
+
+/** @type {(text: string, width: number) => boolean} */
+const isHex = (text, width) => text.length === 2 * width && /^[0-9a-f]*$/.test(text);
+
+/** @type {(pieces: Uint8Array[]) => Uint8Array} */
+function joined(pieces) {
+  const whole = new Uint8Array(sum(pieces.map((piece) => piece.length)));
+  let end = 0;
+  for (const piece of pieces) {
+    whole.set(piece, end);
+    end += piece.length;
+  }
+  return whole;
+}
