@@ -155,6 +155,8 @@ def _sets(mechanism: Mechanism) -> tuple[tuple[float, float] | None, tuple[str, 
         case {"draw": "hash", "buckets": buckets, "replaced": replaced}:
             kept = 1 - _nearest(replaced) * (1 - 1 / buckets)
             bits, support = (kept, 1 / buckets), ("hash", buckets)
+        case {"draw": "bloom", "bits": many, "own": own, "other": other}:
+            bits, support = (_nearest(own), _nearest(other)), ("bloom", many)
         case {"draw": "hadamard", "order": order, "own": own}:
             bits, support = (_nearest(own), 0.5), ("hadamard", order)
     return bits, support
@@ -251,9 +253,10 @@ def distance_law(mechanism: Mechanism) -> tuple[FloatArray, FloatArray] | None:
 def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
     """Return the chance of each output from one value; of sets, that of each value in them."""
     alphabet: Any = mechanism.alphabet
-    bits, _ = _sets(mechanism)
+    bits, support = _sets(mechanism)
     if bits is not None:
-        return _each(alphabet, value, *bits)
+        # A place of a filter stands for no value by itself.
+        return None if support and support[0] == "bloom" else _each(alphabet, value, *bits)
     match mechanism:
         case Identity():
             own, other = 1.0, 0.0

@@ -16,7 +16,7 @@ from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import SpecError, SurveyError, shown
 
-DRAWS = ("unary", "subset", "hash", "hadamard", "table")
+DRAWS = ("unary", "subset", "hash", "bloom", "hadamard", "table")
 """What a browser can draw."""
 _SAME = 1e-9
 """By how much, relative, chances and laws of two machines may differ."""

@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
+from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet, texts
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Chance, Dyadic
-from freewill.domain.draws.hashing import buckets_of
+from freewill.domain.draws.hashing import HASH, buckets_of
+from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.parameters import (
     checked_alphabet,
@@ -207,6 +208,25 @@ class BloomRAPPOR(TwoStepBits):
                 f"{self.name}: expected as many."
             )
         return self.join_parts(numbers, np.packbits(table, axis=1, bitorder="little"))
+
+    @cached_property
+    def _once(self) -> tuple[Chance, Chance]:
+        """The chances q* and p*."""
+        return self.steps.once
+
+    def _report(self, value: int, source: Source) -> PackedBits:
+        """Draw a cohort, then toss a coin for each bit, both steps in one."""
+        report: PackedBits = self.drawn_bits(value, *self._once, source)
+        return report
+
+    def program(self) -> Spec | None:
+        """Return the sizes, both chances and the name of the hash, if browsers know it."""
+        if self.hash != HASH:
+            return None
+        own, other = self._once
+        sizes = {"bits": self.bits, "hashes": self.hashes, "cohorts": self.cohorts}
+        draw = {"draw": "bloom", **sizes, "own": own.written, "other": other.written}
+        return {**draw, "hash": HASH, "promise": self.guarantee().describe()}
 
     def guarantee(self) -> Guarantee:
         """Return what a single report promises."""
