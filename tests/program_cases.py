@@ -30,7 +30,7 @@ from freewill.numeric.operators.support import BitOperator
 MASK = (1 << 32) - 1
 
 
-def drawn(program: Any, size: int, value: int, source: Source) -> Any:
+def drawn(program: Any, size: int, value: int, source: Source) -> Any:  # noqa: PLR0911
     """Draw the report of a value as it travels: digits, a seed and a bucket, or an index."""
     chances = {
         name: Chance(int(program[name][0], 16), program[name][1])
@@ -48,6 +48,8 @@ def drawn(program: Any, size: int, value: int, source: Source) -> Any:
             blind = chances["replaced"].coin(source)
             bucket = below(buckets, source) if blind else bucket_of(seed, value, buckets)
             return f"{seed}:{bucket}"
+        case "bloom":
+            return _bloom(program, chances, value, source)
         case "hadamard":
             shape = program["order"], program.get("blocks", 1)
             return _hadamard(*shape, chances["own"], value, source)
@@ -130,6 +132,16 @@ def _mixed(h: int) -> int:
     h = (h ^ h >> 16) * 0x85EBCA6B & MASK
     h = (h ^ h >> 13) * 0xC2B2AE35 & MASK
     return h ^ h >> 16
+
+
+def _bloom(program: Any, chances: dict[str, Chance], value: int, source: Source) -> str:
+    """A cohort, least byte first, and a coin for each bit."""
+    cohort, hashes, bits = below(program["cohorts"], source), program["hashes"], program["bits"]
+    own = {bucket_of(cohort * hashes + j, value, bits) for j in range(hashes)}
+    coins = [chances["own" if b in own else "other"].coin(source) for b in range(bits)]
+    width = 1 if program["cohorts"] <= 256 else 2
+    filtered = packed({b for b, yes in enumerate(coins) if yes}, bits)
+    return cohort.to_bytes(width, "little").hex() + filtered
 
 
 def _hadamard(order: int, blocks: int, own: Chance, value: int, source: Source) -> int:

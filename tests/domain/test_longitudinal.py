@@ -291,10 +291,13 @@ def test_descriptions_of_records_are_checked():
     assert fw.from_spec(spec) == record
     for change, words in (
         ({"times": 0}, "times=0"),
-        ({"of": "k-rr"}, "expected the mechanism's fields"),
-        ({"of": {"mechanism": "k-rr"}}, "epsilon"),
+        ({"of": "k-rr"}, "has no field 'epsilon_inf'"),
+        ({"of": "repeated"}, "needs the field"),
+        ({"of": 3}, "mechanism 3"),
+        ({"epsilon": 5.0}, "must be below"),
     ):
         with pytest.raises(fw.SpecError, match=words):
             fw.from_spec({**spec, **change})
-    with pytest.raises(fw.SpecError, match="needs the field"):
-        fw.from_spec({key: value for key, value in spec.items() if key != "times"})
+    for missing in ("times", "of", "epsilon"):
+        with pytest.raises(fw.SpecError, match="needs the field"):
+            fw.from_spec({key: value for key, value in spec.items() if key != missing})

@@ -297,6 +297,10 @@ SMALL_LAW = [[0.5, 0.5, 0.0], [0.25, 0.25, 0.5], [0.0, 0.0, 1.0]]
         (fw.SubsetSelection(fw.Linear(0, 9), 1.0), "d355b929189ae27f"),
         (fw.HadamardResponse(fw.Linear(0, 9), 1.0), "f37aa86bd11365f9"),
         (fw.HadamardResponse(fw.Linear(0, 9), 3.0, blocks=4), "1709777c3a95a320"),
+        (fw.LongitudinalKRR(fw.Linear(0, 9), 1.0, 3.0), "d1f681d788ecc4ff"),
+        (fw.LongitudinalUnary(fw.Linear(0, 9), 1.0, 3.0), "22f347cf07421c04"),
+        (fw.BloomRAPPOR(fw.Linear(0, 9)), "db7eca58773db6fd"),
+        (fw.Repeated(fw.KRR(fw.Linear(0, 9), 1.0), 3), "687a3d50ae82db82"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )

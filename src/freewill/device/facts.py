@@ -164,6 +164,8 @@ def _sets(mechanism: Mechanism) -> tuple[tuple[float, float] | None, tuple[str, 
         case {"draw": "hash", "buckets": buckets, "replaced": replaced}:
             kept = 1 - _nearest(replaced) * (1 - 1 / buckets)
             bits, support = (kept, 1 / buckets), ("hash", buckets)
+        case {"draw": "bloom", "bits": many, "own": own, "other": other}:
+            bits, support = (_nearest(own), _nearest(other)), ("bloom", many)
         case {"draw": "hadamard", "order": order, "own": own}:
             blocks, size, named = _blocks(program), mechanism.alphabet.size, _nearest(own)
             each = np.bincount(np.arange(size) % blocks).astype(np.float64)
@@ -274,18 +276,25 @@ def distance_law(mechanism: Mechanism) -> tuple[FloatArray, FloatArray] | None:
     return distances(alphabet).ravel(), mechanism.law().ravel() / size
 
 
+def _named_from(mechanism: Mechanism, value: int, own: float, other: float) -> FloatArray:
+    """Return the chance that a report of one value names each."""
+    size, blocks = mechanism.alphabet.size, _blocks(mechanism.program())
+    if blocks == 1:
+        return _each(mechanism.alphabet, value, own, other)
+    near, far = _block_chances(own, blocks)
+    chances = np.where(np.arange(size) % blocks == value % blocks, near, far)
+    chances[value] = own
+    return chances
+
+
 def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
     """Return the chance of each output from one value; of sets, that of each value in them."""
     alphabet: Any = mechanism.alphabet
-    bits, _ = _sets(mechanism)
+    bits, support = _sets(mechanism)
     if bits is not None:
-        chances = _each(alphabet, value, *bits)
-        blocks = _blocks(mechanism.program())
-        if blocks > 1:
-            near, far = _block_chances(bits[0], blocks)
-            chances = np.where(np.arange(alphabet.size) % blocks == value % blocks, near, far)
-            chances[value] = bits[0]
-        return chances
+        # A place of a filter stands for no value by itself.
+        bloom = support is not None and support[0] == "bloom"
+        return None if bloom else _named_from(mechanism, value, *bits)
     match mechanism:
         case Identity():
             own, other = 1.0, 0.0

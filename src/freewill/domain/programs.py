@@ -17,7 +17,7 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.composed import inner_spec
 from freewill.errors import SpecError, SurveyError, printable, shown
 
-DRAWS = ("unary", "subset", "hash", "hadamard", "table", "then", "both", "perhaps")
+DRAWS = ("unary", "subset", "hash", "bloom", "hadamard", "table", "then", "both", "perhaps")
 """What a browser can draw."""
 BY_NAME = (
     "family",

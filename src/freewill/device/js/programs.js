@@ -150,7 +150,7 @@ const DRAWS = {
   /** A seed, and the bucket of the value by it or, by a coin, any bucket. */
   hash: [["buckets", "replaced", "hash"], [], ({ buckets, replaced, hash }, mechanism) => {
     checkWhole("buckets", buckets, 2, 2 ** 20);
-    if (hash !== HASH) throw new FreewillError(`hash=${shown(hash)}: expected ${HASH}, the one known here.`);
+    checkHash(hash);
     const [anySeed, anyBucket] = [new Below(SEEDS), new Below(buckets)];
     const read = (/** @type {string} */ text) => (HASHED.exec(text) ?? []).slice(1).map(Number);
     return {
@@ -167,6 +167,39 @@ const DRAWS = {
       odds: [BigInt(buckets) * replaced.no + replaced.yes, replaced.yes],
       bits: [1 - replaced.near * (1 - 1 / buckets), 1 / buckets],
       support: buckets,
+    };
+  }],
+
+  /** A cohort, and a coin for each bit of a filter: one for the bits that the value hashes to, one for others. */
+  bloom: [["bits", "hashes", "cohorts", "own", "other", "hash"], [], (fields) => {
+    const { bits, hashes, cohorts, own, other, hash } = fields;
+    checkWhole("bits", bits, 2, 2 ** 12);
+    checkWhole("hashes", hashes, 1, bits);
+    checkWhole("cohorts", cohorts, 1, 2 ** 16);
+    checkHash(hash);
+    const [anyCohort, wide, width] = [new Below(cohorts), cohorts > 256 ? 2 : 1, Math.ceil(bits / 8)];
+    return {
+      drawn(index, source) {
+        const cohort = anyCohort.draw(source);
+        const mine = new Set(Array.from({ length: hashes }, (_, j) => hashed(cohort * hashes + j, index, bits)));
+        // The cohort's least byte first, then the bits.
+        const report = new Uint8Array(wide + width);
+        for (let place = 0; place < wide; place += 1) report[place] = cohort >> (8 * place);
+        for (let b = 0; b < bits; b += 1) {
+          if (coin(mine.has(b) ? own.coin : other.coin, source)) report[wide + (b >> 3)] |= 1 << (b & 7);
+        }
+        return report;
+      },
+      gives(text) {
+        if (!/^(?:[0-9a-f]{2})+$/.test(text) || text.length !== 2 * (wide + width)) return false;
+        const bytes = Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+        const cohort = bytes.slice(0, wide).reduceRight((sum, byte) => 256 * sum + byte, 0);
+        return cohort < cohorts && bytes[wide + width - 1] >> (bits - 8 * (width - 1)) === 0;
+      },
+      named: () => null,
+      odds: [(own.yes * other.no) ** BigInt(hashes), (other.yes * own.no) ** BigInt(hashes)],
+      bits: [own.near, other.near],
+      support: bits,
     };
   }],
 
@@ -232,6 +265,11 @@ function exact(name, given) {
 /** @type {(name: string, given: unknown, least: number, most: number) => void} */
 function checkWhole(name, given, least, most) {
   if (checkedInteger(name, given, least) > most) throw new FreewillError(`${name}=${given}: must be at most ${most}.`);
+}
+
+/** @type {(hash: unknown) => void} */
+function checkHash(hash) {
+  if (hash !== HASH) throw new FreewillError(`hash=${shown(hash)}: expected ${HASH}, the one known here.`);
 }
 
 /** @type {(odds: bigint[]) => bigint[]} the larger first */

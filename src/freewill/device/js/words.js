@@ -32,6 +32,7 @@ export default {
     "bits_alone": "The chance that it says yes to your own and to no other is {chance}.",
     "subset": "Your report names {many} of {size} {values}. Your own is among them with a chance of {own}, and each of the others with a chance of {other}.",
     "hash": "A random number sorts all {values} into {many} groups. Your report is that number and one group: the group of your own {value} with a chance of {own}.",
+    "bloom": "A fingerprint of your {value} marks a few of {many} places, and other {values} mark some of the same. Your report says yes or no to every place: yes to one of your own with a chance of {own}, and to any other with a chance of {other}.",
     "hadamard": "Your report is one of {many} signs, half of which stand for your own {value}. It is one of that half with a chance of {own}. Every other {value} shares half of those signs.",
     "blocks": "Your report is one of {many} signs. It is one of those that stand for your own {value} with a chance of {own}, and one of those that stand for another with a chance of {other} on average.",
     "other": "Your report is one of {outputs} signs, which need not be {values} themselves.",

@@ -6,12 +6,14 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
+from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet, texts
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Chance, Dyadic
-from freewill.domain.draws.hashing import buckets_of
+from freewill.domain.draws.hashing import HASH, buckets_of
+from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.parameters import (
     checked_alphabet,
@@ -21,7 +23,7 @@ from freewill.domain.mechanisms.parameters import (
 from freewill.domain.mechanisms.two_step import BitSteps, TwoStepBits
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Bits, Records
-from freewill.errors import AlphabetError, ParameterError, none_of, shown
+from freewill.errors import AlphabetError, ParameterError, none_of, several, shown
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.moments import Moments
 
@@ -108,7 +110,7 @@ class BloomRAPPOR(TwoStepBits):
         why = "A value sets that many bits, of those that there are."
         hashes = checked_whole(self.hashes, "hashes", self.name, 1, most, why)
         most = 1 if self.hash == "none" else min(MOST_COHORTS, _MOST_MEMBERS // (size * hashes))
-        why = f"The bits of all {size:,} values are held for each cohort."
+        why = f"The bits of {several(size, 'value')} are held for each cohort."
         cohorts = checked_whole(self.cohorts, "cohorts", self.name, 1, max(1, most), why)
         if self.hash == "none" and bits != size:
             raise ParameterError(
@@ -192,27 +194,39 @@ class BloomRAPPOR(TwoStepBits):
         array([[  3,   5],
                [  0, 128]], dtype=uint8)
         """
-        numbers, rows = np.asarray(cohorts), bits
-        expected = f"expected rows of {self.bits} numbers, 0 or 1, or texts of as many digits"
-        if not isinstance(bits, np.ndarray) or bits.dtype.kind in "OUS":
-            listed = list(bits)
-            if all(isinstance(text, str) for text in listed):
-                fine = all(len(text) == self.bits and set(text) <= {"0", "1"} for text in listed)
-                rows = [[*map(int, text[::-1])] for text in listed] if fine else None
-        table: Any = np.asarray(rows if rows is not None else [None])
-        if table.size == 0:
-            table = np.zeros((0, self.bits), dtype=np.uint8)
-        if table.ndim != 2 or table.shape[1] != self.bits or not np.isin(table, (0, 1)).all():
-            raise AlphabetError(f"bits={shown(bits)} for {self.name}: {expected}.")
-        space = self.output_space.parts[0]
-        numbers = space.checked(numbers if numbers.size else space.empty(), f"{self.name}, cohorts")
+        table = _rows(bits, self.bits)
+        if table is None:
+            raise AlphabetError(
+                f"bits={shown(bits)} for {self.name}: expected rows of "
+                f"{several(self.bits, 'number')}, 0 or 1, or texts of as many digits."
+            )
+        given, space = np.asarray(cohorts), self.output_space.parts[0]
+        numbers = space.checked(given if given.size else space.empty(), f"{self.name}, cohorts")
         if len(numbers) != len(table):
             raise AlphabetError(
-                f"{len(numbers):,} cohorts and {len(table):,} rows of bits for {self.name}: "
-                f"expected as many."
+                f"{several(len(numbers), 'cohort')} and {several(len(table), 'row')} of bits for "
+                f"{self.name}: expected as many."
             )
-        packed = np.packbits(table.astype(np.uint8), axis=1, bitorder="little")
-        return self.join_parts(numbers, packed)
+        return self.join_parts(numbers, np.packbits(table, axis=1, bitorder="little"))
+
+    @cached_property
+    def _once(self) -> tuple[Chance, Chance]:
+        """The chances q* and p*."""
+        return self.steps.once
+
+    def _report(self, value: int, source: Source) -> PackedBits:
+        """Draw a cohort, then toss a coin for each bit, both steps in one."""
+        report: PackedBits = self.drawn_bits(value, *self._once, source)
+        return report
+
+    def program(self) -> Spec | None:
+        """Return the sizes, both chances and the name of the hash, if browsers know it."""
+        if self.hash != HASH:
+            return None
+        own, other = self._once
+        sizes = {"bits": self.bits, "hashes": self.hashes, "cohorts": self.cohorts}
+        draw = {"draw": "bloom", **sizes, "own": own.written, "other": other.written}
+        return {**draw, "hash": HASH, "promise": self.guarantee().describe()}
 
     def guarantee(self) -> Guarantee:
         """Return what a single report promises."""
@@ -257,3 +271,19 @@ class BloomRAPPOR(TwoStepBits):
             _, which = np.unique(found, axis=0, return_inverse=True)
             columns.append(np.equal.outer(which.ravel(), np.arange(which.max() + 1)))
         return np.hstack(columns).astype(np.float64)
+
+
+def _rows(given: Any, count: int) -> NDArray[np.bool_] | None:
+    """Return rows of so many bits, bit 0 first, from numbers or texts; None if there are others."""
+    try:
+        listed = list(given)
+        texts_given = all(isinstance(text, str) for text in listed)
+        table = np.array([[*text[::-1]] for text in listed] if texts_given else listed)
+    except (TypeError, ValueError):
+        return None
+    if not listed:
+        return np.zeros((0, count), dtype=np.bool_)
+    no, yes = ("0", "1") if texts_given else (0, 1)
+    if table.ndim != 2 or table.shape[1] != count or table.dtype.kind not in "biufU":
+        return None
+    return np.asarray(table == yes) if np.all((table == no) | (table == yes)) else None

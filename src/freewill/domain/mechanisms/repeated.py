@@ -15,7 +15,7 @@ from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_m
 from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.mechanisms.two_step import TwoStep
 from freewill.domain.packed_outputs import Records
-from freewill.errors import ParameterError, SpecError, shown
+from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.blocks import ReportRows, rows_of
 from freewill.numeric.operators.moments import Moments
@@ -173,24 +173,30 @@ class Repeated(Mechanism):
 
     def parameters(self) -> Spec:
         """Return the mechanism's name and parameters, and how often it is repeated."""
-        inner = {"mechanism": self.mechanism.name, **self.mechanism.parameters()}
-        return {"of": inner, "times": self.times}
+        return {**self.mechanism.parameters(), "of": self.mechanism.name, "times": self.times}
+
+    def shape(self) -> Spec:
+        """Return those of the mechanism."""
+        return self.mechanism.shape()
 
     @classmethod
     def current_names(cls, parameters: Spec) -> Spec:
-        """Return the fields as the constructor calls them."""
-        return {"mechanism" if name == "of" else name: one for name, one in parameters.items()}
+        """Return a description's fields as the constructor has them: the mechanism's together."""
+        inner = {name: one for name, one in parameters.items() if name not in ("of", "times")}
+        own = {name: parameters[name] for name in ("times",) if name in parameters}
+        named = (
+            {"mechanism": {**inner, "mechanism": parameters["of"]}} if "of" in parameters else {}
+        )
+        return {**named, **own}
 
     @classmethod
     def from_parameters(cls, alphabet: Alphabet, parameters: Spec) -> Self:
         """Rebuild the mechanism, then what repeats it."""
         from freewill.domain.mechanisms.registry import from_spec  # noqa: PLC0415
 
-        inner = parameters["mechanism"]
-        if not isinstance(inner, dict):
-            raise SpecError(f"of={shown(inner)} for {cls.name}: expected the mechanism's fields.")
-        spec = {"version": SPEC_VERSION, "alphabet": alphabet.spec(), **inner}
-        return cls(from_spec(spec), parameters["times"])
+        fields = parameters if "mechanism" in parameters else cls.current_names(parameters)
+        spec = {**fields["mechanism"], "version": SPEC_VERSION, "alphabet": alphabet.spec()}
+        return cls(from_spec(spec), fields["times"])
 
     def __str__(self) -> str:
         return f"{self.name}({self.alphabet}, {brief(self.mechanism)}, times={self.times})"

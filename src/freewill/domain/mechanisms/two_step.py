@@ -254,12 +254,13 @@ class TwoStepBits(TwoStep, Protocol):
 
     def answer(self, value: int, source: Source) -> Any:
         """Draw a cohort, then toss a coin for each bit, in their order."""
+        return self.drawn_bits(value, *self.steps[:2], source)
+
+    def drawn_bits(self, value: int, yes: Chance, no: Chance, source: Source) -> Any:
+        """Draw a cohort, then toss `yes` for the value's own bits and `no` for others."""
         cohort = below(len(self.members), source)
         own = set(self.members[cohort, value].tolist())
-        steps = self.steps
-        return self._tossed(
-            cohort, [bit in own for bit in range(self.bit_count)], *steps[:2], source
-        )
+        return self._tossed(cohort, [b in own for b in range(self.bit_count)], yes, no, source)
 
     def fresh_report(self, answer: Any, source: Source) -> Any:
         """Toss a coin for each bit of the permanent answer, in their order."""
