@@ -163,7 +163,7 @@ def test_law_of_many_epsilons_is_that_of_each(kind, ends):
     mine = family(kind, ends, step=(ends[1] - ends[0]) / 3000)
     rng = np.random.default_rng(5)
     values = rng.integers(mine.alphabet.size, size=300)
-    reports = mine.obfuscate(values, rng, epsilon=np.exp(rng.uniform(*np.log(ends), size=300)))
+    reports = mine.obfuscate(values, rng, epsilon=np.geomspace(ends[0], ends[1], 300))
     levels, inner = mine.output_space.split(reports)
     operator = mine.operator(reports)
     logs = operator.log_dense()
