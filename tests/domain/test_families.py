@@ -149,7 +149,7 @@ def test_promise_is_the_largest_and_words_say_whose_counts():
     mine = family(fw.Geometric)
     assert mine.guarantee() == fw.Geometric(LINE, 5.0).guarantee()
     words = fw.explain(mine).sentences
-    assert "Your own epsilon is what counts for you" in words[0]
+    assert "Your own epsilon is what counts" in words[0]
     assert "from 0.1 to 5" in words[0]
     assert words[1:] == fw.explain(fw.Geometric(LINE, 5.0)).sentences
 

@@ -20,7 +20,7 @@ export default {
     "weak_typical": "Careful: this promise is weak. Two {values} picked blindly are {distance} apart on average, and at that distance it lets a report tell them apart almost for sure."
   },
   "epsilon": {
-    "own": "You choose epsilon yourself, from {low} to {high}, and your report says which: the smaller, the better you are protected. Your own epsilon is what counts for you. What follows is said of {high}, the largest."
+    "own": "You choose epsilon yourself, from {low} to {high}, and your report says which: the smaller, the less it tells of you. Your own epsilon is what counts. What follows is said of {high}, the largest."
   },
   "truth": {
     "always": "Your report is your true {value}, always.",
