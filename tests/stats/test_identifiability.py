@@ -140,11 +140,14 @@ def test_hashed_reports_tell_all_values_apart(buckets) -> None:
 
 
 def test_no_other_kind_claims_it() -> None:
-    claimed = {kind.name for kind in mechanisms._KINDS if kind.full_rank}
+    claimed = {kind.name for kind in mechanisms._KINDS if kind.full_rank is True}
     of_the_paper = {"k-rr", "rappor", "geometric", "planar-geometric", "identity"}
     bits = {"unary", "oue", "the", "local-hashing", "subset-selection", "hadamard-response"}
     assert claimed == of_the_paper | bits
     assert not Mechanism.full_rank
+    line = fw.Linear(0, 4)
+    assert fw.Family(fw.KRR, line, (0.5, 2.0)).full_rank  # as its kind does
+    assert not fw.Family(fw.Exponential, line, (0.5, 2.0)).full_rank
 
 
 @dataclass(frozen=True)
