@@ -20,10 +20,10 @@ import freewill as fw
 from contract import ENTRIES, ThreeQuarters
 from foreign import FOREIGN, foreign_mechanisms
 from freewill.core.texts import read_json
+from freewill.domain.mechanisms.base import brief
 from freewill.domain.mechanisms.registry import REGISTRY
+from freewill.domain.programs import drawable
 
-NATIVE = {kind.name for kind in (fw.KRR, fw.RAPPOR, fw.Geometric, fw.PlanarGeometric)}
-NATIVE |= {kind.name for kind in (fw.Matrix, fw.Shokri, fw.Identity)}
 """Kinds that freewill.js knows by name."""
 PEOPLE = 600
 SIZE, WIDE = 5, 24
@@ -46,18 +46,20 @@ def mechanisms() -> dict[str, Any]:
     rows: dict[str, Any] = {}
     for entry in ENTRIES:
         mechanism = entry.build(SIZE, 1.0)
+        family = mechanism.chooses_epsilon
+        name = f"family of {mechanism.kind.name}" if family else mechanism.name
         # Where some are on labels, others are preferred: these have distances.
-        known = mechanism.name in rows and rows[mechanism.name].alphabet.plane is not None
+        known = name in rows and rows[name].alphabet.plane is not None
         on_labels = mechanism.alphabet.plane is None
-        if known or (mechanism.name in rows and on_labels) or "how-to" in entry.name:
+        if known or (name in rows and on_labels) or "how-to" in entry.name:
             continue
-        rows[mechanism.name] = mechanism
-        if mechanism.output_space.packed:
-            rows[f"{mechanism.name}, {WIDE} values"] = entry.build(WIDE, 1.0)
+        rows[name] = mechanism
+        if mechanism.output_space.packed and (not family or mechanism.kind is fw.RAPPOR):
+            rows[f"{name}, {WIDE} values"] = entry.build(WIDE, 1.0)
     line = fw.Linear(0, WIDE - 1)
     for name, kind in REGISTRY.items():
         # What cannot be listed has no entry in the contract.
-        if name not in rows and kind not in OTHERS:
+        if name not in rows and kind not in (*OTHERS, fw.Family):
             build: Any = kind
             rows[name] = build(line, 1.0)
     wide = fw.Both(fw.OUE(line, 1.0), fw.LocalHashing(line, 1.0))
@@ -122,8 +124,9 @@ def device(row: str) -> None:
     value = value.tolist() if hasattr(value, "tolist") else value
     value = tuple(value) if isinstance(value, list) else value
     memory = fw.Device(survey(row), memory=fw.Memory(), budget=None)
-    assert memory.report(value) == memory.report(value)
-    fw.Device(mechanism).report(value)
+    chosen = {"epsilon": mechanism.epsilon[1]} if mechanism.chooses_epsilon else {}
+    assert memory.report(value, **chosen) == memory.report(value, **chosen)
+    fw.Device(mechanism).report(value, **chosen)
 
 
 def collector(row: str) -> None:
@@ -132,7 +135,8 @@ def collector(row: str) -> None:
     mechanism = mechanisms()[row]
     value = mechanism.alphabet.decode([1])[0]
     value = tuple(value.tolist()) if getattr(value, "ndim", 0) else value
-    sent = fw.Device(survey(row), memory=fw.Memory()).row(value)
+    chosen = {"epsilon": mechanism.epsilon[0]} if mechanism.chooses_epsilon else {}
+    sent = fw.Device(survey(row), memory=fw.Memory()).row(value, **chosen)
     intake = Intake(survey(row), {mechanism.id: 1})
     assert read_json(intake.spec.decode())["mechanisms"]["mine"]["mechanism"] == mechanism.name
     body = '{{"mechanism":"{mechanism}","value":"{value}","report_id":"{report_id}"}}'
@@ -141,7 +145,7 @@ def collector(row: str) -> None:
 
 def browser(row: str) -> None:
     mechanism = mechanisms()[row]
-    if mechanism.name not in NATIVE and mechanism.program() is None:
+    if not drawable(mechanism):
         raise fw.LawError(f"{mechanism} has no program(), by which a browser would draw it.")
 
 
@@ -157,8 +161,10 @@ def banded(row: str) -> None:
 
 def own_law(row: str) -> None:
     left_out = fw.check_fit(evidence(row, other=True)).left_out
-    if str(mechanisms()[row]) in left_out:
-        raise fw.LawError(left_out[str(mechanisms()[row])])
+    name = brief(mechanisms()[row]) if mechanisms()[row].chooses_epsilon else str(mechanisms()[row])
+    for one, why in left_out.items():
+        if one.startswith(name):
+            raise fw.LawError(why)
 
 
 def planned(row: str) -> None:

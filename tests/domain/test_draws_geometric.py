@@ -200,7 +200,7 @@ def test_doubles_decide_as_whole_numbers_do(epsilon, monkeypatch):
     """The same words, once decided by doubles and once, all of them in doubt, exactly."""
     noise = LatticeNoise.of(epsilon, (0.5, 0.3))
     quick = noise.many(3_000, (9, 7), np.random.default_rng(5))
-    monkeypatch.setattr(planar_draws, "_DOUBT", np.inf)
+    monkeypatch.setattr(planar_draws, "DOUBT", np.inf)
     exact = noise.many(3_000, (9, 7), np.random.default_rng(5))
     np.testing.assert_array_equal(quick, exact)
     assert np.abs(quick).max(axis=1).tolist() <= [9, 7]
@@ -210,7 +210,7 @@ def test_doubles_decide_as_whole_numbers_do(epsilon, monkeypatch):
 def test_digits_left_open_are_drawn_where_they_matter(monkeypatch):
     """With two digits drawn in bulk and the rest left open, all is decided exactly: same law."""
     monkeypatch.setattr(planar_draws, "_KEPT_DIGITS", 2)
-    monkeypatch.setattr(planar_draws, "_DOUBT", np.inf)
+    monkeypatch.setattr(planar_draws, "DOUBT", np.inf)
     mechanism = fw.PlanarGeometric(fw.Grid(4, 3, cell=0.5), 0.8)
     reports = mechanism.obfuscate(np.full(20_000, 5), np.random.default_rng(8))
     assert g_test(np.bincount(reports, minlength=12), mechanism.law()[5]) > 1e-4

@@ -145,6 +145,9 @@ def test_no_other_kind_claims_it() -> None:
     bits = {"unary", "oue", "the", "local-hashing", "subset-selection", "hadamard-response"}
     assert claimed == of_the_paper | bits
     assert not Mechanism.full_rank
+    line = fw.Linear(0, 4)
+    assert fw.Family(fw.KRR, line, (0.5, 2.0)).full_rank  # as its kind does
+    assert not fw.Family(fw.Exponential, line, (0.5, 2.0)).full_rank
 
 
 @dataclass(frozen=True)

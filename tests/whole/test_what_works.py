@@ -37,7 +37,7 @@ def written() -> dict[tuple[str, str], str]:
 
 LONG = ("fw.plan", "Parquet", "check_mechanism", "fw.compare")
 """Features that take long to try."""
-EVERYDAY = ("k-rr", "oue", "subset-selection", "exponential", "foreign")
+EVERYDAY = ("k-rr", "oue", "subset-selection", "exponential", "foreign", "family of k-rr")
 """Mechanisms with which the others are tried whenever tests are run."""
 
 

@@ -15,6 +15,7 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.mechanisms.family import Family
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, SurveyError, printable
 from freewill.stats.difference import diameter
@@ -42,7 +43,12 @@ def init(
     ] = None,
     level: Annotated[
         list[str] | None,
-        option("A privacy level to offer, NAME=NUMBER: careful=0.5.", "--level", "-l"),
+        option(
+            "A privacy level to offer, NAME=NUMBER: careful=0.5. With --epsilon also a range from "
+            "which people choose their own, NAME=LOW..HIGH: yours=0.1..5.",
+            "--level",
+            "-l",
+        ),
     ] = None,
     distance: Annotated[
         bool | None,
@@ -83,14 +89,17 @@ def init(
             "--distance: words have no distances between them. Give levels as epsilons."
         )
     promise = _LOSS if (near if distance is None else distance) else _LDP
-    expected = "a name and a number, as careful=0.5"
-    levels = [parse_pair(text, "--level", expected) for text in level or ()]
+    levels = [_level(text) for text in level or ()]
     offered: dict[str, Mechanism] = {}
     for given, number in levels or _prompt_levels(values, promise):
         name = given.strip()
         if name in offered:
             raise ParameterError(f"level {printable(name)!r} was named twice: names must differ.")
-        offered[name] = offer(values, number, promise)
+        offered[name] = (
+            offer_range(values, number, promise)
+            if isinstance(number, tuple)
+            else offer(values, number, promise)
+        )
     survey = Survey(values, offered, title, question)
     survey.save(out)
     if as_json:
@@ -118,6 +127,34 @@ def offer(alphabet: Alphabet, level: float, promise: Promise) -> Mechanism:
     root = math.exp(min(level, 700) / 2)
     few = alphabet.size < ((root + 1) * root + 1) * root + 2
     return mechanisms["k-rr" if few or "rappor" not in mechanisms else "rappor"]
+
+
+def _level(text: str) -> tuple[str, float | tuple[float, float]]:
+    """Read NAME=NUMBER, or NAME=LOW..HIGH for a range of epsilons."""
+    expected = "a name and a number, as careful=0.5, or a range, as yours=0.1..5"
+    name, found, ends = text.partition("=")
+    low, dots, high = ends.partition("..")
+    if not (found and dots):
+        return parse_pair(text, "--level", expected)
+    pair = [parse_pair(f"{name}={end}", "--level", expected)[1] for end in (low, high)]
+    return name, (pair[0], pair[1])
+
+
+def offer_range(alphabet: Alphabet, ends: tuple[float, float], promise: Promise) -> Mechanism:
+    """Return the family that a range of epsilons stands for, of the kind for its middle.
+
+    >>> import freewill as fw
+    >>> print(offer_range(fw.Categorical(["yes", "no"]), (0.5, 4.0), "ldp"))
+    family of k-rr(2 labels, epsilon=0.5 to 4, step=0.5)
+    """
+    if promise == _LOSS:
+        raise ParameterError(
+            f"a level of {ends[0]:g}..{ends[1]:g}: a range is of epsilons, and levels are mean "
+            f"distances here. Give --epsilon."
+        )
+    middle = math.sqrt(max(ends[0] * ends[1], 0.0))
+    kind = type(offer(alphabet, middle or 1.0, promise))
+    return Family(kind, alphabet, ends)
 
 
 def _prompt(text: str, read: Callable[[str], T], default: str | None = None) -> T:

@@ -1,5 +1,7 @@
 """Fits of evidence whose groups are split by what people chose: for tests of what that explains."""
 
+from typing import Any
+
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence
 from freewill.stats.intervals import OneStep, fit_of
@@ -15,5 +17,7 @@ def split_of(evidence: Evidence | OneStep, start: Start | None = None) -> OneSte
 
 
 def _split(fit: OneStep) -> OneStep:
-    split = fit.evidence.split
-    return fit if split is fit.evidence else OneStep(split, fit.maximum)
+    evidence: Any = fit.evidence
+    if not isinstance(evidence, Evidence):
+        return fit  # which the caller refuses by its own name
+    return fit if evidence.split is evidence else OneStep(evidence.split, fit.maximum)

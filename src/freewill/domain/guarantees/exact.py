@@ -6,7 +6,7 @@ the claimed one is below it. The law that estimators use is then held against th
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -173,6 +173,10 @@ class _Table(NamedTuple):
 def exact_audit(mechanism: Any, claim: Promise) -> ExactAudit:
     """Write out the sampler's own numbers and prove what they promise."""
     alphabet: Alphabet = mechanism.alphabet
+    part = mechanism.public() if hasattr(mechanism, "public") else None
+    if part is not None:
+        _refuse(part.places * alphabet.size**2, mechanism)
+        return _of_each([exact_audit(member, claim) for member in part.members()])
     epsilon = claim.epsilon if isinstance(claim, Guarantee) else 1.0
     if isinstance(alphabet, Grid) and hasattr(mechanism, "lattice"):
         _refuse(((alphabet.columns + 1) * (alphabet.rows + 1)) ** 2 // 2, mechanism)
@@ -210,6 +214,19 @@ def exact_audit(mechanism: Any, claim: Promise) -> ExactAudit:
             bits=max(table.sums).bit_length(),
             least=least,
         )
+
+
+def _of_each(audits: list[ExactAudit]) -> ExactAudit:
+    """Return the audit of reports that name their law: the promise of the worst, proved of all."""
+    worst = max(audits, key=lambda one: one.realised if one.least is None else one.least)
+    return replace(
+        worst,
+        full=all(one.full for one in audits),
+        same_support=all(one.same_support for one in audits),
+        difference=max(one.difference for one in audits),
+        entries=sum(one.entries for one in audits),
+        bits=max(one.bits for one in audits),
+    )
 
 
 def _refuse(comparisons: int, mechanism: Any, limit: int = _COMPARISONS) -> None:

@@ -283,18 +283,6 @@ class Family(Mechanism):
             ratios[rows] = own
         return ratios
 
-    def weights(self) -> list[list[int]] | None:
-        """Return the members' own numbers, on a common scale."""
-        tables = [self.member(level).weights() for level in range(self.last + 1)]
-        if any(table is None for table in tables):
-            return None
-        rows = []
-        for value in range(self.alphabet.size):
-            own: Any = [table[value] for table in tables if table is not None]
-            scale = math.lcm(*(sum(weights) for weights in own))
-            rows.append([w * (scale // sum(weights)) for weights in own for w in weights])
-        return rows
-
     def witnesses(self) -> PackedBits:
         """Return those of the member with the largest epsilon."""
         reports = self.member(self.last).witnesses()

@@ -1,5 +1,6 @@
 """The levels of a family: the public part of its reports, which says the epsilon."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,10 @@ class Levels(PublicPart):
     def inner(self, outputs: Reports) -> Reports:
         """Return what the members reported."""
         return self._split(outputs)[1]  # type: ignore[no-any-return]
+
+    def members(self) -> Iterator[Any]:
+        """Return the members, one after the other."""
+        return map(self.family.member, range(self.places))
 
     def mixture(self, counts: FloatArray) -> tuple[list[Any], FloatArray]:
         """Return members at the nodes of a Gauss rule of the epsilons that occur."""

@@ -1,5 +1,6 @@
 """The public part of a report: what it says that does not depend on the value."""
 
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from freewill.core.types import FloatArray, IntArray, Reports
@@ -21,6 +22,9 @@ class PublicPart(Protocol):
 
     def inner(self, outputs: Reports) -> Reports:
         """Return what is left of reports."""
+
+    def members(self) -> Iterable[Any]:
+        """Return the mechanism of what is left, for each public part."""
 
     def mixture(self, counts: FloatArray) -> tuple[list[Any], FloatArray]:
         """Return a few mechanisms of what is left, and shares, that stand for all these parts."""

@@ -355,7 +355,10 @@ class BitOperator(Operator):
         sharpness = flip * (1 - flip) * self.gain / (base + flip * self.gain)
         # A report's precision is s^2 / variance, and theta's part of it (bits - q) / s.
         scale = sharpness / (flip * (1 - flip) + 1 / self.size)
-        scaled = self.by_bit(scale * weights) if ones is None else scale * ones
+        if ones is None or np.ndim(scale):
+            scaled = self.by_bit(scale * weights)
+        else:
+            scaled = np.asarray(scale * ones)
         total = scaled - (scale * flip * weights).sum()
         return Guess(total, float((sharpness * scale * weights).sum()))
 

@@ -259,13 +259,42 @@ class PublicLaw(GroupLaw):
         )
         self.expected, self._covariance = self.people * means, self.people * covariance
         self.sums = -self.expected
+        self.counted = values
+        if values:
+            self._members = list(zip(apportioned(shares, self.people), members, strict=True))
         for outputs, counts in group.blocks():
             inner = part.inner(outputs)
             if values:
                 self.sums += np.bincount(inner, counts, means.size)
             else:
-                law: Any = group.mechanism.operator(outputs)
+                law: Any = members[0].operator(inner)
                 self.sums += law.by_bit(counts.astype(np.float64))
+
+    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
+        """Draw counts of outputs, as they are, from each of the laws; bits as normal numbers."""
+        if not self.counted:
+            return super().draws(rng, many)
+        sums, scores = np.zeros((many, self.sums.size)), np.zeros((many, self._theta.size))
+        for people, member in self._members:
+            law = member.law()
+            shares = self._theta @ law
+            drawn = rng.multinomial(people, shares / shares.sum(), size=many) - people * shares
+            sums += drawn
+            scores += drawn @ (law / np.where(shares > 0, shares, np.inf)).T
+        return sums, scores
+
+
+def apportioned(shares: FloatArray, people: int) -> list[int]:
+    """Return whole numbers that sum to the people, nearest to their shares.
+
+    >>> apportioned(np.array([0.5, 0.26, 0.24]), 10)
+    [5, 3, 2]
+    """
+    wanted = shares * people
+    whole = np.floor(wanted).astype(np.int64)
+    most = np.argsort(whole - wanted, kind="stable")[: people - int(whole.sum())]
+    whole[most] += 1
+    return [*map(int, whole)]
 
 
 class DrawnLaw(GroupLaw):
