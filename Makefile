@@ -54,7 +54,7 @@ test test-all tests coverage mutants: export PYTHONDONTWRITEBYTECODE :=
 
 # Which tests, and how many examples of a property: `make test` and `make test-all` say so. Types are
 # checked beside them.
-TESTS ?= -m "not slow"
+TESTS ?= -m "not slow and not later"
 PROFILE ?= everyday
 tests: export HYPOTHESIS_PROFILE := $(PROFILE)
 test: style

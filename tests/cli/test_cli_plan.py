@@ -49,12 +49,14 @@ def test_the_table_has_people_errors_and_mechanisms(survey):
     assert bins["of"] == ["0..4", "5..9", "10..14", "15..19"]
 
 
+@pytest.mark.later
 def test_equal_shares_and_the_worst_truth_by_default(survey):
     told = run_json("plan", survey, "--people", 100_000)
     assert told["mechanisms"]["careful"]["share"] == 0.5
     assert "the worst of 5 truths" in told["truth"]
 
 
+@pytest.mark.later
 def test_a_target_out_of_reach_is_exit_code_1(survey, tmp_path):
     told = run_json(*known(survey, "--target", "1e-9"), code=1)
     assert told["needed"] is None

@@ -194,6 +194,7 @@ def test_what_takes_long_stands_in_nobodys_way(path):
     served(work, path, MANY, SURVEY)
 
 
+@pytest.mark.later
 def test_what_cannot_be_looked_at_says_why_and_ends_nothing(path):
     def broken(fit, on_step=None):
         raise MemoryError("no room")

@@ -198,6 +198,7 @@ def test_a_survey_without_its_programs_says_what_to_do():
         assert wanted.replace("\\", "") in said["error"]
 
 
+@pytest.mark.later
 def test_hostile_programs_break_nothing(tmp_path):
     """What Python takes is taken, but where a program is missing."""
     case, specs = Case(random.Random(26), tmp_path), []

@@ -93,6 +93,7 @@ def test_what_stands_behind_the_last_frame_or_member_is_refused(tmp_path, tail):
             read(path, SURVEY)
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("before", [b"", ROW * 5])
 def test_a_long_tail_of_zeros_is_a_row_that_is_missed(tmp_path, before):
     """DuckDB leaves out a last line that is longer than its buffer."""

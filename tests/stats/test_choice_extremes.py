@@ -62,6 +62,7 @@ def asked(evidence: fw.Evidence) -> None:
         assert str(result)
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("number", range(12))
 def test_extreme_mixtures_are_answered(number) -> None:
     asked(enlarged(31, number, 8).evidence())
