@@ -13,6 +13,7 @@ from cli_cases import AGES, CITY, MENU, OFFERED, run
 from contract import Entry, variants
 from freewill.domain.survey import Survey
 from freewill.present import canvas
+from freewill.stats.planning.distances import Sample
 from problems import uniform_evidence
 from report_cases import QUICK_JAVA, spark_missing
 
@@ -102,6 +103,15 @@ def spark():
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def rough_plans(monkeypatch):
+    """Simulate a twentieth of the surveys that a plan rests on, where its digits do not matter."""
+    until = Sample.until
+    monkeypatch.setattr(
+        Sample, "until", lambda self, accuracy, *most: until(self, max(accuracy, 0.1), *most)
+    )
 
 
 @pytest.fixture

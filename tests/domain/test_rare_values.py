@@ -46,6 +46,7 @@ def test_a_law_for_rare_values_is_a_law(alphabet, quality_loss, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.usefixtures("rough_plans")
 def test_no_function_of_a_distribution_warns_of_rare_values(seed):
     line, rng = fw.Linear(0, 7), np.random.default_rng(seed)
     mine = fw.Geometric(line, 0.7)

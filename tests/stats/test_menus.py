@@ -129,6 +129,7 @@ def test_a_menu_is_a_survey():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("of", ["mean", None])
+@pytest.mark.usefixtures("rough_plans")
 def test_steps_are_told_with_the_share_done(of):
     steps: list[fw.Step] = []
     menu = fw.menu(LINE, [1.0, 4.0], theta=UNIFORM, of=of, on_step=steps.append)

@@ -159,7 +159,7 @@ def test_worth_is_what_one_more_person_takes_off():
         assert (1 - variance / least) / 1e-5 == pytest.approx(worth, rel=1e-3)
 
 
-@pytest.mark.later
+@pytest.mark.usefixtures("rough_plans")
 def test_telling_the_truth_costs_nothing_and_a_mechanism_that_nobody_chose_has_its_worth():
     survey = fw.Survey(LINE, {"open": fw.Identity(LINE), "k": fw.KRR(LINE, 1.0)})
     plan = fw.plan(survey, [0.0, 1.0], theta=np.full(20, 0.05), people=50_000)
@@ -279,7 +279,7 @@ def test_outputs_that_no_value_has_tell_nothing():
     assert not np.isnan(fw.plan(shokri, theta=BINOMIAL, people=50_000).standard_error).any()
 
 
-@pytest.mark.later
+@pytest.mark.usefixtures("rough_plans")
 def test_progress_is_told():
     told = []
     fw.plan(SURVEY, people=[100_000, 200_000], show=told.append)

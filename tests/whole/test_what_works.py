@@ -55,6 +55,7 @@ NAMES, ROWS = [one.name.strip("`") for one in FEATURES], list(mechanisms())
     "feature", _often(FEATURES, NAMES, [not any(w in name for w in LONG) for name in NAMES])
 )
 @pytest.mark.parametrize("row", _often(ROWS, ROWS, [row.startswith(EVERYDAY) for row in ROWS]))
+@pytest.mark.usefixtures("rough_plans")
 def test_the_page_says_what_works(row: str, feature: Feature):
     assert (row, feature.name) in written(), "python tests/what_works.py > docs/what-works.md"
     assert tried(row, feature) == written()[row, feature.name]
