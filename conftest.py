@@ -36,7 +36,7 @@ PASSED = "freewill/passed"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--rest`, by which a second run does not repeat the first."""
-    help_ = "only properties, and what did not pass in the last run: what it left out or skipped"
+    help_ = "only what did not pass in the last run: what it left out, skipped or saw failing"
     parser.addoption("--rest", action="store_true", help=help_)
 
 
@@ -64,23 +64,13 @@ class Passed:
             cache.set(PASSED, sorted(self.ids))
 
 
-@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what passed before, but for properties, which a profile tries on more examples.
-
-    Their branches were counted then.
-    """
+    """Leave out what passed before."""
     if not config.getoption("rest"):
         return
-    passed, rest = set(config.cache.get(PASSED, [])), []
-    for item in items:
-        if item.nodeid not in passed:
-            rest.append(item)
-        elif item.get_closest_marker("hypothesis"):
-            item.add_marker(pytest.mark.no_cover)
-            rest.append(item)
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(rest)])
-    items[:] = rest
+    passed = set(config.cache.get(PASSED, []))
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
+    items[:] = [item for item in items if item.nodeid not in passed]
 
 
 def pytest_collection_finish() -> None:

@@ -11,7 +11,6 @@ ROOT = Path(__file__).resolve().parents[2]
 TESTS = """
 import os
 import pytest
-from hypothesis import given, settings, strategies as st
 
 def test_plain(): pass
 @pytest.mark.skipif("TOOL" not in os.environ, reason="no tool")
@@ -20,8 +19,6 @@ def test_with_a_tool(): pass
 def test_later(): pass
 @pytest.mark.parametrize("number", [1, 2])
 def test_numbers(number): assert number == 1 or "TOOL" in os.environ
-@given(st.integers())
-def test_property(number): pass
 """
 
 
@@ -36,13 +33,13 @@ def ran(folder: Path, *options: str, **variables: str) -> set[str]:
 
 
 @pytest.mark.later
-def test_what_passed_is_not_run_again_but_for_properties(tmp_path):
+def test_what_passed_is_not_run_again(tmp_path):
     shutil.copy(ROOT / "conftest.py", tmp_path)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    later\n    no_cover\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    later\n")
     (tmp_path / "test_some.py").write_text(TESTS)
     first = ran(tmp_path, "-m", "not later")
-    assert first == {"test_plain", "test_numbers[1]", "test_property"}
-    rest = {"test_with_a_tool", "test_later", "test_numbers[2]", "test_property"}
+    assert first == {"test_plain", "test_numbers[1]"}
+    rest = {"test_with_a_tool", "test_later", "test_numbers[2]"}
     assert ran(tmp_path, "--rest", TOOL="there") == rest
     # A run of the rest is not what the next one is the rest of.
     assert ran(tmp_path, "--rest", TOOL="there") == rest
