@@ -50,7 +50,7 @@ def within(share, wanted, runs, errors=3.5):
 @pytest.mark.parametrize("truth", [SMOOTH, SPARSE], ids=["smooth", "sparse"])
 @pytest.mark.parametrize("name", MIXTURES)
 def test_equality_is_rejected_as_often_as_it_should(name, truth):
-    runs = 60 if name == "bits" else 200
+    runs = 60 if name == "bits" else 120
     found = np.array(
         [
             equality(*(simulated(MIXTURES[name], truth, 2000, 2 * seed + i) for i in (0, 1)))

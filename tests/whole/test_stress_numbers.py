@@ -80,6 +80,7 @@ PLANTED = {
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rough_plans")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_wrong_number_in_any_function_is_noticed(monkeypatch, name) -> None:
     public, plant, words = PLANTED[name]
