@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -117,7 +118,7 @@ def tested(alive: Sequence[tuple[Mutant, str]]) -> dict[Mutant, str]:
         tests = list(items.values())
         for mutant, text in alive:
             with faulty(mutant, text) as copy:
-                code = forked(lambda copy=copy: _first_failure(tests, copy))
+                code = forked(partial(_first_failure, tests, copy))
             verdicts[mutant] = {SURVIVED: "survived", KILLED: "killed"}.get(code, "late")
 
     with tempfile.TemporaryDirectory() as folder:
