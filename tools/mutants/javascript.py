@@ -32,7 +32,7 @@ from tools.mutants.suite import KILLED, SURVIVED, collect, first_failure, forked
 ROOT = HERE.parents[1]
 VECTORS = ROOT / "tests" / "device_vectors.json"
 PROGRAMS = ROOT / "tests" / "program_vectors.json"
-TESTS = ("tests/device/test_programs_js.py", "tests/device/test_programs_verified.py")
+TESTS = ("tests/device/test_programs_verified.py", "tests/device/test_programs_js.py")
 LISTED = HERE.parent / "equivalent_mutants.txt"
 FILES = {
     "draws": VECTORS,
