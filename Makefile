@@ -52,9 +52,10 @@ test test-all tests coverage mutants: export OMP_NUM_THREADS := 1
 test test-all tests coverage mutants: export OPENBLAS_NUM_THREADS := 1
 test test-all tests coverage mutants: export PYTHONDONTWRITEBYTECODE :=
 
-# Which tests, and how many examples of a property: `make test` and `make test-all` say so. Types are
-# checked beside them.
-TESTS ?= -m "not slow"
+# Which tests, whether branches are counted, and how many examples of a property: `make test` and
+# `make test-all` say so. Types are checked beside them.
+TESTS ?= -m "not slow and not later"
+COVER ?=
 PROFILE ?= everyday
 tests: export HYPOTHESIS_PROFILE := $(PROFILE)
 test: style
@@ -65,10 +66,10 @@ test-all:
 
 # Branches are counted where that costs little: not of tests that are slow by what they compute.
 coverage:
-	@$(MAKE) --no-print-directory test TESTS=--cov PROFILE=freewill
+	@$(MAKE) --no-print-directory test TESTS= COVER=--cov PROFILE=freewill
 
 tests: $(READY)
-	$(BIN)/pytest -n 2 --dist worksteal $(TESTS)
+	$(BIN)/pytest -n 2 --dist worksteal $(TESTS) $(COVER)
 
 # So many of each room. MUTANTS=all tries all of them; ROOMS="numeric stats/fit" these rooms or files only.
 MUTANTS ?= 100

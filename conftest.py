@@ -1,5 +1,6 @@
-"""What all tests and doctests share: one Hypothesis profile, and a cache of laws of their own."""
+"""What all tests and doctests share: Hypothesis profiles, a cache of laws, runs of the rest."""
 
+import gc
 import importlib.util
 import os
 import sys
@@ -28,6 +29,59 @@ collect_ignore = ["docs/three_quarters.py"]
 if any(importlib.util.find_spec(name) is None for name in ("msgspec", "starlette", "uvicorn")):
     collect_ignore += ["src/freewill/collector"]
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "freewill"))
+
+PASSED = "freewill/passed"
+"""Where pytest's cache keeps the tests that passed in the last run without `--rest`."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--rest`, by which a second run does not repeat the first."""
+    help_ = "only what did not pass in the last run: what it left out, skipped or saw failing"
+    parser.addoption("--rest", action="store_true", help=help_)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep what passes, for a run of the rest."""
+    # A process of xdist hands its reports to the one that started it.
+    if not hasattr(config, "workerinput") and not config.getoption("rest"):
+        config.pluginmanager.register(Passed(config))
+
+
+class Passed:
+    """The tests that passed."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config, self.ids = config, set[str]()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a test that ran and passed; one that was skipped did not."""
+        if report.when == "call" and report.passed:
+            self.ids.add(report.nodeid)
+
+    def pytest_sessionfinish(self) -> None:
+        """Keep them in pytest's cache."""
+        if cache := getattr(self.config, "cache", None):
+            cache.set(PASSED, sorted(self.ids))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what passed before."""
+    if not config.getoption("rest"):
+        return
+    passed = set(config.cache.get(PASSED, []))
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in passed])
+    items[:] = [item for item in items if item.nodeid not in passed]
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what was collected, for that stays until the end."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Let it all go."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,8 +10,10 @@ import typer.testing
 
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, OFFERED, run
+from contract import Entry, variants
 from freewill.domain.survey import Survey
 from freewill.present import canvas
+from freewill.stats.planning.distances import Sample
 from problems import uniform_evidence
 from report_cases import QUICK_JAVA, spark_missing
 
@@ -29,6 +31,7 @@ WITH_TOOLS = {
     "test_page_faults",
     "test_page_kills",
     "test_page_law",
+    "test_page_programs",
     "test_page_reach",
     "test_service_postgres",
     "test_service_postgres_faults",
@@ -37,6 +40,8 @@ WITH_TOOLS = {
 """Modules that start a browser, a database or a cluster."""
 ALONE = {"test_experiments"}
 """Modules whose slow tests are the only ones that run what they test."""
+LONG_PAGES = {"new-mechanism.md", "planning.md", "robust.md"}
+"""Pages of the documentation whose examples take seconds."""
 for variable in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(variable, QUICK_JAVA)
 
@@ -48,11 +53,16 @@ def pytest_collection_modifyitems(items):
     What takes longest comes first, so that no process is left with it in the end, and all that
     needs Spark comes together, so that one process starts it. Branches are counted of what is quick
     and of what needs a tool: tests that are slow by what they compute go the same ways again, but
-    for those that are alone in it.
+    for those that are alone in it. What an entry of the contract does beyond the first of its kind
+    is tried later.
     """
     turns = {}
     for item in items:
         given = getattr(getattr(item, "callspec", None), "params", {}).values()
+        if item.path.name in LONG_PAGES or any(
+            isinstance(one, Entry) and one.name in variants() for one in given
+        ):
+            item.add_marker(pytest.mark.later)
         spark = any(isinstance(one, str) and one == "spark" for one in given)
         spark = spark or "spark" in getattr(item, "fixturenames", ())
         if spark or item.path.stem in WITH_TOOLS:
@@ -93,6 +103,15 @@ def spark():
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def rough_plans(monkeypatch):
+    """Simulate a twentieth of the surveys that a plan rests on, where its digits do not matter."""
+    until = Sample.until
+    monkeypatch.setattr(
+        Sample, "until", lambda self, accuracy, *most: until(self, max(accuracy, 0.1), *most)
+    )
 
 
 @pytest.fixture

@@ -2,9 +2,10 @@
 
 An oracle writes the law down from the paper's formula, naively and without the library's own
 code. A new mechanism adds one `Entry` to `ENTRIES` and inherits all tests of
-`test_mechanism_contract.py`.
+`test_mechanism_contract.py`; the first entry of a kind is tried every day, others in the whole run.
 """
 
+import functools
 import importlib.util
 import math
 import sys
@@ -269,6 +270,15 @@ ENTRIES = (
         "bits of the how-to", lambda k, e: ThreeQuarters(line(k), e), three_quarters_law, tight=True
     ),
 )
+
+
+@functools.cache
+def variants() -> frozenset[str]:
+    """The entries whose kind has one before them: with these it goes the same ways again."""
+    kinds = [type(entry.build(4, 1.0)) for entry in ENTRIES]
+    return frozenset(
+        entry.name for place, entry in enumerate(ENTRIES) if kinds[place] in kinds[:place]
+    )
 
 
 # Judges ----------------------------------------------------------------------------------------

@@ -275,11 +275,11 @@ space.
 """
 
 
-def page() -> str:
-    """Return the page, in Markdown."""
+def page(told: Callable[[str, Feature], str] = tried) -> str:
+    """Return the page, in Markdown, from what is told of each mechanism and feature."""
     register_all()
     rows = list(mechanisms())
-    cells = {feature.name: [tried(row, feature) for row in rows] for feature in FEATURES}
+    cells = {feature.name: [told(row, feature) for row in rows] for feature in FEATURES}
     everywhere = [name for name, reasons in cells.items() if not any(reasons)]
     others = [name for name in cells if name not in everywhere]
     reasons = list(dict.fromkeys(reason for name in others for reason in cells[name] if reason))

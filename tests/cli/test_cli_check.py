@@ -131,6 +131,7 @@ def test_evidence_of_every_size_and_kind(bodies, name):
     assert found["information"][0] == "-"
 
 
+@pytest.mark.later
 def test_reports_are_read_by_their_survey(folder):
     shown = run(
         "check",
@@ -184,6 +185,7 @@ def test_nobody_is_blamed_for_a_choice_by_the_value(bodies):
     assert not any(one["wrong_epsilon"] or one["sticking_out"] for one in shown["groups"])
 
 
+@pytest.mark.later
 def test_laws_are_not_told_apart_where_the_choice_law_is_too_large(bodies, monkeypatch):
     def refuse(*_, **__):
         raise fw.ParameterError("too large.")

@@ -118,6 +118,7 @@ def test_json_has_the_law(bodies):
     assert "choice" not in run_json("estimate", bodies["step"])
 
 
+@pytest.mark.later
 def test_a_preference_that_the_reports_do_not_tell_is_not_put_in_words(bodies):
     lines = run("estimate", bodies["blind"], "-m", "choice-aware").stdout.splitlines()
     of = {line.split("(")[0].strip(): line for line in lines if "of all: " in line}

@@ -132,6 +132,7 @@ def test_units_of_a_city_and_of_labels(days):
     assert menu.endswith(" %)")
 
 
+@pytest.mark.later
 def test_the_largest_differences_are_printed_in_order(days):
     found = fw.compare(*bodies(days))
     sure = (found.low > 0) | (found.high < 0)

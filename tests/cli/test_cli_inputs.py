@@ -306,6 +306,7 @@ def test_values_that_are_no_file_are_told_by_what_they_are(own):
     assert "is a file: expected a folder" in refused("reproduce", "7b", "--out", own / "v.csv")
 
 
+@pytest.mark.later
 def test_every_command_reads_a_collectors_store_as_collect_does(own):
     store, survey = own / "people.db", own / "survey.json"
     offered = Survey.load(survey)

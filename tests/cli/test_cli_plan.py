@@ -27,6 +27,7 @@ def known(survey, *more):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rough_plans")
 def test_json_is_what_the_library_says(survey):
     shares = ["--share", "careful=0.25", "--share", "relaxed=0.75"]
     told = run_json(*known(survey, *shares, "--of", "mean", "--target", 0.1))
@@ -39,6 +40,7 @@ def test_json_is_what_the_library_says(survey):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rough_plans")
 def test_the_table_has_people_errors_and_mechanisms(survey):
     text = run(*known(survey, "--people", 200_000, "--target", 0.05)).stdout
     assert "100,000" in text
@@ -49,12 +51,14 @@ def test_the_table_has_people_errors_and_mechanisms(survey):
     assert bins["of"] == ["0..4", "5..9", "10..14", "15..19"]
 
 
+@pytest.mark.usefixtures("rough_plans")
 def test_equal_shares_and_the_worst_truth_by_default(survey):
     told = run_json("plan", survey, "--people", 100_000)
     assert told["mechanisms"]["careful"]["share"] == 0.5
     assert "the worst of 5 truths" in told["truth"]
 
 
+@pytest.mark.usefixtures("rough_plans")
 def test_a_target_out_of_reach_is_exit_code_1(survey, tmp_path):
     told = run_json(*known(survey, "--target", "1e-9"), code=1)
     assert told["needed"] is None
@@ -66,6 +70,7 @@ def test_a_target_out_of_reach_is_exit_code_1(survey, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rough_plans")
 def test_pictures(survey, tmp_path):
     for name, more in (("a.png", []), ("b.svg", ["--of", "mean"]), ("c.pdf", ["--target", "1e-9"])):
         code = 1 if "1e-9" in more else 0

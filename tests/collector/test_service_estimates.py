@@ -174,7 +174,7 @@ def test_what_takes_long_stands_in_nobodys_way(path):
     async def work(client):
         client.made.estimates._later.compute = slow
         other = survey_id(SURVEY)
-        await client.post(people(MANY, 300, np.random.default_rng(6)))
+        await client.post(people(MANY, 300, np.random.default_rng(16)))
         assert (await asked(client)).json["uncertainty"]["pending"]
         assert await asyncio.to_thread(started.wait, PATIENCE)
         for _ in range(3):  # asked for again and again, it is looked at once
@@ -194,6 +194,7 @@ def test_what_takes_long_stands_in_nobodys_way(path):
     served(work, path, MANY, SURVEY)
 
 
+@pytest.mark.later
 def test_what_cannot_be_looked_at_says_why_and_ends_nothing(path):
     def broken(fit, on_step=None):
         raise MemoryError("no room")

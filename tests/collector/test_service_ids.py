@@ -4,7 +4,7 @@ import sqlite3
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from freewill.collector.database import StoreError
@@ -12,6 +12,7 @@ from freewill.collector.ids import Ids
 from freewill.collector.marks import Marks, Sieve, from_bytes, marks_from
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store
+from profiles import examples
 from service_cases import small_places, stored_ids
 
 ENDS = (-(2**63), 2**63 - 1, -1, 0, 1, 2**62, -(2**62))
@@ -42,7 +43,7 @@ def database(folder):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@examples(60)
 @given(groups=GROUPS)
 @small_places()
 def test_ids_are_known_as_a_naive_dictionary_knows_them(tmp_path_factory, groups):
@@ -105,7 +106,7 @@ def test_however_few_come_at_once_ids_move_on_before_they_are_too_many(tmp_path_
     made.close()
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     groups=st.lists(st.sets(st.integers(-(2**63), 2**63 - 1), max_size=9), max_size=10),
     undone=st.sets(st.integers(0, 9)),

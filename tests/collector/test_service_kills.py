@@ -82,6 +82,7 @@ def test_the_command_shows_its_token_once_serves_and_ends_in_order(tmp_path, sur
     assert load_evidence(out).people == 240
 
 
+@pytest.mark.later
 @needs_serve
 def test_a_signal_that_comes_as_soon_as_the_address_is_told_ends_the_server(tmp_path, survey):
     """It was lost, between the server's handlers and ours, and the server ran on."""
@@ -127,6 +128,7 @@ def test_a_store_is_collected_by_itself(tmp_path, survey):
     assert "by itself" in refused(*both)
 
 
+@pytest.mark.later
 def test_without_the_extra_the_command_says_what_to_install(tmp_path, survey):
     script = (
         "import sys\n"

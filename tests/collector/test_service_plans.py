@@ -43,6 +43,7 @@ async def tabled(client, **more):
 @pytest.mark.slow
 @pytest.mark.parametrize("survey", [SURVEY, LABELS, MAP])
 @pytest.mark.parametrize("of", ["shares", "mean"])
+@pytest.mark.usefixtures("rough_plans")
 def test_a_plan_is_the_librarys_at_the_estimate_and_the_shares_of_now(path, survey, of):
     async def work(client):
         rows = people(survey, 1200, np.random.default_rng(0))

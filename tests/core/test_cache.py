@@ -8,13 +8,14 @@ import zipfile
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.core import cache
 from freewill.domain.shokri import laws
 from freewill.domain.shokri.problem import Problem
+from profiles import examples
 
 LINE = fw.Linear(0, 11)
 FAR = fw.distances(LINE)
@@ -118,7 +119,7 @@ def test_damage_is_absence(folder, build, damage):
 
 @pytest.mark.slow
 @both
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_byte_may_be_wrong(folder, build, data):
     law, file, _ = kept(folder, build)

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.device.budget import cost, diameter
 from freewill.device.memory import amount, amount_text
+from profiles import examples
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
 MODULE = Path(fw.__file__).parent / "device" / "js"
@@ -41,7 +42,7 @@ def test_in_node(name):
     assert trial(name) == "fine"
 
 
-@settings(max_examples=3, deadline=None)
+@examples(3)
 @given(st.lists(st.lists(st.floats(0, 700), max_size=8), max_size=50))
 def test_sums_are_the_same_as_in_python(lists):
     lists += [[0.1] * 10, [5e-324, 1e-7, 1e21, 700.0], [1e-5, 123456789.125], [2.0**60]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import freewill as fw
@@ -16,6 +16,7 @@ from freewill.device.facts import chances_from, distance_law, facts, mean_and_fa
 from freewill.device.picture import frame
 from freewill.device.words import WORDS, distance, in_digits, odds, percent, rounded, shortened
 from freewill.domain.packed_outputs import Bits
+from profiles import examples
 
 AGES = fw.Linear(0, 99, unit="year")
 CITY = fw.Grid(24, 16, cell=0.5)
@@ -45,7 +46,7 @@ def sends_values(mechanism):
     return mechanism.output_space.alphabet == mechanism.alphabet
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(mechanisms().filter(sends_values))
 @example(fw.PlanarGeometric(fw.Grid(2, 2, cell=1), 1e-9))
 @example(fw.Geometric(fw.Linear(0, 1), 1e-9))
@@ -144,7 +145,6 @@ def test_geometric_noise_in_words():
     )
 
 
-@settings(deadline=None)
 @given(EPSILONS)
 def test_what_stays_hidden_stays_hidden(epsilon):
     """Within the distance that is told odds are 2 to 1 at most; a step further they are not."""
@@ -187,7 +187,7 @@ def test_an_empty_promise_is_called_so_first(mechanism, text):
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(mechanisms(largest=12))
 @example(fw.Identity(fw.Linear(3, 3)))
 @example(fw.Shokri(fw.Linear(0, 9), 0.01))
@@ -197,7 +197,7 @@ def test_people_are_warned_where_auditors_are(mechanism):
     assert bool(fw.explain(mechanism).warnings) == bool(fw.audit(mechanism).warnings)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(mechanisms())
 def test_nothing_is_sure_or_impossible_where_epsilon_is_finite(mechanism):
     found = fw.explain(mechanism)

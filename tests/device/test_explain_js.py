@@ -138,6 +138,7 @@ NO_PICTURES = [
 ]
 
 
+@pytest.mark.later
 @needs_node
 def test_without_numbers_the_promise_is_said_alone():
     for mechanism, silent in ((CITY, 2), (AGES, 1), (fw.Identity(fw.Linear(0, 9)), 0)):

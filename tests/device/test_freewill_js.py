@@ -80,6 +80,7 @@ def test_node_reproduces_the_vectors():
     assert_vectors(in_node)
 
 
+@pytest.mark.later
 def test_what_is_drawn_follows_the_law():
     stream = np.random.default_rng(7).bytes(1 << 23)
     found = p_values(in_node, 20_000, stream)
@@ -119,6 +120,7 @@ def test_a_list_without_names_is_named_by_ids():
     assert in_node("ids", {"surveys": [spec]}) == [ours]
 
 
+@pytest.mark.later
 def test_every_survey_of_the_docs_is_read():
     page = (VECTORS.parent.parent / "docs" / "surveys.md").read_text()
     given = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
@@ -134,6 +136,7 @@ def test_every_survey_of_the_docs_is_read():
     assert len(given) >= 5
 
 
+@pytest.mark.later
 def test_rows_are_read_by_the_collector():
     """Labels of digits are no index, and hexadecimal digits no label."""
     menu = fw.Categorical(["1", "0", "value:0", "ü"])

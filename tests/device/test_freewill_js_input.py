@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tools.javascript import MODULE, in_node, node
 
@@ -16,6 +16,7 @@ from device_cases import skipped
 from freewill.domain.alphabets.base import encode_values, texts
 from freewill.domain.survey import parsed
 from freewill.errors import FreewillError
+from profiles import examples
 
 pytestmark = skipped(node(), "Node 18 or newer")
 
@@ -116,8 +117,9 @@ def test_a_box_without_a_cell_gets_the_same_cell_but_for_the_last_digit():
         assert told["spec"]["cell"] == pytest.approx(wanted, rel=1e-15)
 
 
+@pytest.mark.later
 @given(st.floats(1e-6, 1e6), st.integers(0, 8))
-@settings(max_examples=5, deadline=None)
+@examples(5)
 def test_centres_are_told_alike(side, power):
     cells = [side, 10.0**-power, 10.0**power, 0.5**power, 25.0]
     grids = [fw.Grid(3, 2, cell=cell) for cell in cells]
@@ -348,6 +350,7 @@ def test_a_table_of_a_mechanism_without_a_name_stands_under_its_id():
     assert in_node("ids", {"surveys": [spec]})[0][0][:2] == [name, name]
 
 
+@pytest.mark.later
 def test_long_texts_and_deep_lists_are_read_or_refused():
     long = on({"kind": "categorical", "labels": ["x" * (1 << 24), 'a "b" \\' * 10_000]})
     deep = "[" * 100_000 + "]" * 100_000

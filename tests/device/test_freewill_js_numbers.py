@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import pytest
 from tools.javascript import evaluated, node
 
 from device_cases import skipped
@@ -76,6 +77,7 @@ def test_coins_of_any_chance_read_the_same_bytes():
         assert told == [Chance(numerator, shift).coin(source), source.used]
 
 
+@pytest.mark.later
 def test_tables_and_numbers_below_are_searched_alike():
     """Small sums that are no power of two, over all first bytes; weights of 0 among them."""
     tables = [[3, 2], [0, 5, 0], [1], [0, 1], [1, 0, 1], [7, 0, 0, 250], [100, 156, 1], [255, 258]]

@@ -68,6 +68,7 @@ FALSE_CLAIMS = {
 }
 
 
+@pytest.mark.later
 def test_a_table_that_does_not_keep_its_claim_is_refused_in_the_same_words():
     for name, said in zip(FALSE_CLAIMS, both(*FALSE_CLAIMS.values()), strict=True):
         # Where nothing is lost at all, each rounds that nothing otherwise.

@@ -249,6 +249,7 @@ def test_python_says_which_mechanisms_no_browser_can_draw(monkeypatch):
     assert "nobody can answer there" in undrawable({"mine": menu["mine"]})
 
 
+@pytest.mark.later
 def test_hostile_programs_break_nothing(tmp_path):
     """What Python takes is taken, but where a program is missing."""
     case, specs = Case(random.Random(26), tmp_path), []

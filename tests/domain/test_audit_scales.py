@@ -7,11 +7,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import freewill as fw
 from contract import ENTRIES
+from profiles import examples
 
 scales = st.floats(-300, 300).map(lambda exponent: 10.0**exponent)
 
@@ -39,7 +40,7 @@ def law_of_scale(rng, size, outputs, spread):
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.tuples(scales, scales),
     st.tuples(st.integers(1, 4), st.integers(1, 4)),
@@ -91,7 +92,7 @@ def computed_epsilons(law, apart):
         yield float(exact / Decimal(apart))
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     st.floats(-9, 1.5).map(lambda exponent: 10.0**exponent),
     st.floats(-3, 3).map(lambda exponent: 10.0**exponent),
@@ -115,7 +116,7 @@ def test_a_claim_computed_from_a_table_holds_and_one_below_does_not(spread, apar
                 assert not less.holds
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(
     st.sampled_from([(1, 2), (1, 5), (4, 1), (2, 2), (2, 3), (3, 2), (3, 3)]),
     st.tuples(st.floats(0.05, 20.0), st.floats(0.05, 20.0)),
@@ -164,7 +165,7 @@ def test_on_two_by_two_cells_the_epsilon_is_that_of_quarters_of_the_lattice(cell
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@examples(60)
 @given(scales, scales, st.floats(1.001, 10.0))
 @example(1e-13, 1e3, 1.001)
 @example(1.0, 1e-9, 1.001)

@@ -5,16 +5,17 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import freewill as fw
 from cli_cases import ALPHABETS, run, run_json
 from freewill.domain.guarantees.audit import chance_of_truth, typical_distance
+from profiles import examples
 
 AGES = fw.Linear(0, 99, unit="year")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(ALPHABETS)
 def test_the_typical_distance_is_the_mean_over_all_pairs(alphabet):
     assert typical_distance(alphabet) == pytest.approx(float(fw.distances(alphabet).mean()))

@@ -51,6 +51,7 @@ def test_integers_of_all_widths(rng):
     assert 450 < (words >= 2**63).sum() < 550
 
 
+@pytest.mark.later
 def test_orders_are_equally_likely(rng):
     orders = [tuple(rng.permutation(4).tolist()) for _ in range(24_000)]
     _, counts = np.unique(orders, axis=0, return_counts=True)

@@ -6,13 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import freewill as fw
 from contract import count_reports, g_test
 from freewill.domain.mechanisms.matrix import average
 from naive_laws import coin_law
+from profiles import examples
 
 LINE, WIDE, CITY = fw.Linear(0, 9), fw.Linear(0, 27, step=3), fw.Grid(4, 3, cell=0.5)
 EPSILONS = (5e-324, 1e-320, 1e-200, 1e-25, 1e-20, 1e-12, 1e-8, 0.5, 5.0, 40.0, 700.0, 1e5, 1e308)
@@ -72,7 +73,7 @@ def test_the_sampler_follows_the_law(kind, epsilon):
 
 @pytest.mark.slow
 @every_kind
-@settings(max_examples=60)
+@examples(60)
 @given(st.floats(math.log(5e-324), math.log(1e308)).map(math.exp).filter(lambda e: e > 0))
 @example(5e-324)
 @example(1e-320)

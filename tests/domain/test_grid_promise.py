@@ -7,10 +7,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import freewill as fw
+from profiles import examples
 
 SAN_FRANCISCO = (37.7228, 37.7946, -122.5153, -122.3789)
 MAJOR, FLATTENING = 6378.137, 1 / 298.257223563
@@ -70,7 +71,7 @@ def edges(lowest, highest):
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(edges(-90, 90), edges(-180, 180), st.integers(1, 9), st.integers(1, 9))
 @example([35.0, 71.0], [-10.0, 40.0], 9, 9)
 @example([-71.0, -35.0], [-10.0, 40.0], 9, 9)

@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import freewill as fw
 from contract import naive_epsilon
 from freewill.domain.guarantees import epsilon as audits
+from profiles import examples
 
 LINE = fw.Linear(0, 9)
 CITY = fw.Grid(4, 3, cell=(0.7, 0.4))
@@ -181,7 +182,7 @@ def read_back(promise: fw.Guarantee) -> float:
     return float(text.removesuffix("-LDP").removesuffix("-geo-indistinguishability per unit"))
 
 
-@settings(max_examples=500)
+@examples(500)
 @given(every_epsilon, st.sampled_from(["ldp", "geo"]))
 @example(0.0, "ldp")
 @example(5e-324, "ldp")

@@ -144,6 +144,7 @@ def test_planar_laplace_has_all_of_the_noise(cell, epsilon):
     np.testing.assert_allclose(mechanism._law().sum(axis=1) / (2 * np.pi), 1, rtol=4e-15)
 
 
+@pytest.mark.later
 def test_planar_laplace_at_its_largest_size():
     mechanism = fw.PlanarLaplace(fw.Grid(64, 32, cell=0.5), 0.8)
     assert mechanism.law().shape == (2048, 2048)

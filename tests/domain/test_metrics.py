@@ -2,18 +2,19 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.domain import metrics
+from profiles import examples
 
 ALPHABETS = [fw.Linear(0, 7), fw.Linear(-4, 17, step=3), fw.Grid(4, 2, cell=0.5)]
 ALPHABETS += [fw.Grid(2, 4, cell=(0.3, 1.7)), fw.Categorical(list("abcdefgh"))]
 
 
 @pytest.mark.parametrize("alphabet", ALPHABETS, ids=str)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_emd_is_the_optimal_transport(alphabet: fw.Alphabet, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -22,7 +23,7 @@ def test_emd_is_the_optimal_transport(alphabet: fw.Alphabet, seed: int) -> None:
     assert fw.emd(one, two, alphabet) == pytest.approx(exact, abs=1e-9)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_emd_is_a_distance(seed: int) -> None:
     rng = np.random.default_rng(seed)

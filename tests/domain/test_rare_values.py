@@ -4,10 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import freewill as fw
+from profiles import examples
 
 RARE = (1e-11, 1e-14, 1e-17, 1e-30, 1e-300, 5e-324, 0.0)
 
@@ -24,7 +25,7 @@ def priors(size, rng):
     yield bell / bell.sum()
 
 
-@settings(max_examples=8)
+@examples(8)
 @given(
     st.sampled_from([fw.Linear(0, 5), fw.Linear(0, 11, step=1), fw.Grid(3, 2, cell=0.5)]),
     st.floats(-7, 0.5).map(lambda exponent: 10.0**exponent),
@@ -45,6 +46,7 @@ def test_a_law_for_rare_values_is_a_law(alphabet, quality_loss, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.usefixtures("rough_plans")
 def test_no_function_of_a_distribution_warns_of_rare_values(seed):
     line, rng = fw.Linear(0, 7), np.random.default_rng(seed)
     mine = fw.Geometric(line, 0.7)

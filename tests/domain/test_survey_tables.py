@@ -4,12 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.domain.draws.sources import GivenBytes
 from freewill.errors import LawError, SurveyError
+from profiles import examples
 
 LINE = fw.Linear(0, 5)
 SHOKRI = fw.Shokri(LINE, 1.0)
@@ -137,7 +138,7 @@ def test_a_table_of_one_loss_is_judged_without_solving(monkeypatch):
     st.sampled_from(["max-entropy", "vertex"]),
     st.lists(st.sampled_from([0.0, 0.01, 1.0, 3.0]), min_size=8, max_size=8),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_every_law_that_is_solved_for_is_taken_back(size, limit, selection, weights):
     prior = np.array(weights[:size])
     prior = prior / prior.sum() if prior.sum() else None

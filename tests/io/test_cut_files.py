@@ -44,9 +44,9 @@ def test_random_cuts_and_tails_lose_no_row(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rows", "times"), [(3_000, 5), (350_000, 3)])
+@pytest.mark.parametrize(("rows", "times"), [(3_000, 5), (350_000, 1)])
 def test_many_random_cuts_and_tails_lose_no_row(tmp_path, rows, times):
-    """232 files: of 350,000 rows, so that several frames, blocks and buffers are filled."""
+    """174 files: 29 of 350,000 rows, so that several frames, blocks and buffers are filled."""
     times *= int(os.environ.get("FREEWILL_FUZZ", "1"))
     found = judge_all(tmp_path, rows, times, seed=rows)
     verdicts = Counter(verdict for _, verdict in found.elements())
@@ -93,6 +93,7 @@ def test_what_stands_behind_the_last_frame_or_member_is_refused(tmp_path, tail):
             read(path, SURVEY)
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("before", [b"", ROW * 5])
 def test_a_long_tail_of_zeros_is_a_row_that_is_missed(tmp_path, before):
     """DuckDB leaves out a last line that is longer than its buffer."""

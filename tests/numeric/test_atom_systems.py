@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
@@ -10,6 +10,7 @@ from freewill.numeric.operators.atoms import AtomOperator
 from freewill.numeric.operators.base import StackOperator
 from freewill.numeric.solvers.atoms import AtomSystem
 from freewill.numeric.solvers.systems import DenseSystem, structured_system
+from profiles import examples
 
 LINE = fw.Linear(0, 11)
 LAWS = [fw.KRR(LINE, 2.0), fw.Geometric(LINE, 0.3), fw.RAPPOR(LINE, 1.0)]
@@ -17,7 +18,7 @@ SYSTEMS = {"dense": lambda law: DenseSystem(law.dense()), "structured": structur
 
 
 @pytest.mark.parametrize("kind", SYSTEMS)
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(
     seed=st.integers(0, 10_000),
     many=st.integers(1, 27),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
@@ -10,6 +10,7 @@ from freewill.numeric.operators.base import DenseOperator, StackOperator, parts_
 from freewill.numeric.operators.convolution import ConvolutionOperator
 from freewill.stats.estimators.estimate import certified_estimate, likelihood_of, passes_of
 from problems import random_truth
+from profiles import examples
 
 GRID = fw.Grid(9, 7, cell=1.0)
 PLACES = np.arange(GRID.size)
@@ -29,7 +30,7 @@ def sparse(seed: int, size: int) -> np.ndarray:
     return theta / theta.sum()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     epsilon=st.floats(1e-3, 700),
     error=st.floats(1e-13, 1e-6),

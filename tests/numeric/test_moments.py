@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.core.types import FloatArray
 from freewill.numeric.operators.moments import BitMoments, ListedMoments
+from profiles import examples
 
 LINE, CITY, MENU = fw.Linear(0, 5), fw.Grid(3, 2, cell=0.5), fw.Categorical(list("abcdef"))
 EPSILONS = st.floats(-7, 2.6).map(lambda power: 10.0**power)
@@ -37,7 +38,7 @@ KINDS = [
 
 @pytest.mark.parametrize("kind", KINDS, ids=["k-rr", "geometric", "planar", "rappor"])
 @given(power=st.floats(-2, 1.2), seed=st.integers(0, 99), rough=st.floats(0, 20))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_moments_are_those_of_the_law(kind, power, seed, rough):
     mechanism, theta = kind(10.0**power), thetas(seed, rough)
     scores, shares = listed(mechanism, theta)

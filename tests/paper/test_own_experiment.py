@@ -106,6 +106,7 @@ def test_rows_outside_the_alphabet_are_refused(tmp_path):
         Experiment.load(written(tmp_path, 'truth = "w.csv"\n' + STRICT))
 
 
+@pytest.mark.later
 def test_a_run_is_reported_and_resumed(tmp_path):
     path, out = written(tmp_path, HEAD + STRICT), tmp_path / "out"
     assert f"report: {out / 'report.html'}" in run("experiment", path, "--out", out).stdout

@@ -82,6 +82,7 @@ def test_what_has_no_number_is_null(valid):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rough_plans")
 def test_all_other_results_have_one_too(mixed, valid):
     other = uniform_evidence(fw.KRR(LINE, 3.0), 700)
     fit = fw.fit(mixed)
@@ -106,6 +107,7 @@ def test_all_other_results_have_one_too(mixed, valid):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rough_plans")
 def test_commands_write_it(mixed, valid, tmp_path):
     path, other = tmp_path / "one.parquet", tmp_path / "other.parquet"
     save_evidence(mixed, path)

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
@@ -17,6 +17,7 @@ from cli_cases import AGES, ALPHABETS, MENU
 from freewill.present import canvas, plots
 from freewill.present.shares import is_quick
 from problems import uniform_evidence
+from profiles import examples
 
 HOSTILE = fw.Categorical(
     ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&amp;", "a\x1b[31m\u202eb",
@@ -92,6 +93,7 @@ def test_a_page_of_few_people_leads_with_how_unsure_it_is(people):
     assert "without any noise" not in str(few.coarser(10))
 
 
+@pytest.mark.later
 def test_labels_are_texts_and_nothing_else():
     hostile = fw.gibu(uniform_evidence(fw.KRR(HOSTILE, 3.0), 400))
     sets = hostile.coarser({"<b>bold</b>": [HOSTILE.labels[0]], "</td></table><h1>": [" "]})
@@ -110,7 +112,7 @@ def test_labels_are_texts_and_nothing_else():
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(alphabet=ALPHABETS, people=st.sampled_from([1, 2, 50, 1000]))
 def test_every_alphabet_has_a_page_with_a_picture(alphabet, people):
     noisy = fw.KRR(alphabet, 3.0) if alphabet.size > 1 else fw.Identity(alphabet)

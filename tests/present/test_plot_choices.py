@@ -87,6 +87,7 @@ def test_a_few_share_a_panel_and_more_have_one_each(tmp_path, drawn, many):
         ]
 
 
+@pytest.mark.later
 def test_where_nobody_is_bands_do_not_stretch_the_axis(tmp_path, drawn):
     found = sloping(LINE, 5)
     theta = np.zeros(LINE.size)
@@ -132,6 +133,7 @@ def test_labels_have_points_with_bars(tmp_path, drawn, many):
     assert texts == ["yes", "no", "won't say", r"\$5 and \$6"]
 
 
+@pytest.mark.later
 def test_a_free_choice_and_one_without_intervals_have_pictures(tmp_path, drawn):
     rng = np.random.default_rng(0)
     mechanisms = [fw.KRR(LINE, 3.0), fw.Geometric(LINE, 1.0)]

@@ -137,6 +137,7 @@ def test_labels_lie_below_each_other(tmp_path, drawn):
     np.testing.assert_allclose(ends, 100 * np.stack([found.low, found.high], axis=1))
 
 
+@pytest.mark.later
 def test_means_and_quantiles_have_no_percentages(tmp_path, drawn):
     found = compared(LINE, "mean")
     comparison(found, path=tmp_path / "a.png")
@@ -148,6 +149,7 @@ def test_means_and_quantiles_have_no_percentages(tmp_path, drawn):
     assert len(drawn[1].axes[0].get_yticklabels()) == 2
 
 
+@pytest.mark.later
 def test_what_is_not_told_at_all_has_a_picture(tmp_path):
     blind = fw.Matrix(CITY, np.full((24, 2), 0.5))
     bodies = [fw.collect([(blind, [0, 1], counts)]) for counts in ([40, 60], [50, 50])]

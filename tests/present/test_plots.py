@@ -272,6 +272,7 @@ def test_without_matplotlib_the_message_names_the_extra(tmp_path):
     assert done.stdout.count("freewill[plot]") == 2, done.stderr
 
 
+@pytest.mark.later
 def test_a_box_is_drawn_in_degrees_and_keeps_its_shape():
     """Wherever on the earth: a cell is drawn as wide and high as its kilometres say."""
     for south, tall in ((37.7228, 0.07), (60.0, 10.0), (-0.5, 1.0)):

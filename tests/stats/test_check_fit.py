@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
@@ -11,6 +11,7 @@ from freewill.stats.laws.check import Crowd
 from freewill.stats.laws.departures import column
 from freewill.stats.laws.group_laws import BitLaw, SymbolLaw, at_epsilon, epsilon_of, law_of
 from freewill.stats.laws.residuals import Residuals, rooted_deviance
+from profiles import examples
 
 AGES = fw.Linear(0, 19)
 MIXED = (fw.Geometric(AGES, 0.5), fw.KRR(AGES, 2.0), fw.RAPPOR(AGES, 3.0))
@@ -286,7 +287,7 @@ def test_a_start_changes_nothing():
     st.integers(2, 6),
     st.sampled_from([fw.KRR, fw.RAPPOR, fw.Geometric]),
 )
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_any_epsilon_gives_numbers(epsilon, other, size, kind):
     """From next to nothing to the truth itself: p-values within 0..1, errors positive."""
     line = fw.Linear(0, size - 1)

@@ -5,7 +5,7 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from scipy.special import softmax
 
 import freewill as fw
@@ -21,6 +21,7 @@ from choice_cases import (
     slope_of,
 )
 from freewill.stats.choice.bases import ladder
+from profiles import examples
 from streams_cases import partly_in_files
 
 
@@ -94,7 +95,7 @@ def built(kind: Any, alphabet: fw.Linear, level: float) -> Any:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@examples(60, suppress_health_check=[HealthCheck.too_slow])
 @given(
     kinds=st.lists(st.tuples(KINDS, EPSILONS), min_size=2, max_size=4, unique=True),
     size=st.integers(2, 9),

@@ -62,6 +62,7 @@ def asked(evidence: fw.Evidence) -> None:
         assert str(result)
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("number", range(12))
 def test_extreme_mixtures_are_answered(number) -> None:
     asked(enlarged(31, number, 8).evidence())
@@ -72,7 +73,7 @@ def test_extreme_mixtures_are_answered(number) -> None:
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_many_extreme_mixtures_are_answered(first) -> None:
     for number in range(first, first + 20):
-        asked(enlarged(32, number, 60).evidence())
+        asked(enlarged(32, number, 40).evidence())
 
 
 def test_no_step_moves_a_logit_beyond_its_reach() -> None:

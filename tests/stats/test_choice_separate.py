@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
 from choice_cases import BITS, MIXED, chosen, slope_of
 from freewill.stats.choice.separate import Separate
 from freewill.stats.intervals import OneStep
+from profiles import examples
 
 STEPS = np.select([np.arange(40) < 10, np.arange(40) < 24], [0.97, 0.5], 0.03)
 
@@ -49,7 +50,7 @@ def test_weights_and_variance_are_those_of_least_squares(mechanisms):
     assert estimated.variances[0] == pytest.approx(1 / solved.sum() + between)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 10**6), st.integers(2, 5), st.floats(-6, 6))
 def test_no_choice_law_biases_by_more_than_the_variance_counts_for(seed, count, noisy):
     """The bias of sum w y is at most r sqrt(sum w^2 / s - 1), by whatever people choose."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, chi2, chi2_contingency, kstest, norm
 
@@ -18,6 +18,7 @@ from freewill.stats.equality import Scores, by_formula, equality, whitened
 from freewill.stats.functionals import weights_of
 from freewill.stats.information import Work
 from problems import simulated
+from profiles import examples
 
 LINE = fw.Linear(0, 19)
 MENU = fw.Categorical([f"dish {number}" for number in range(20)])
@@ -49,7 +50,7 @@ def within(share, wanted, runs, errors=3.5):
 @pytest.mark.parametrize("truth", [SMOOTH, SPARSE], ids=["smooth", "sparse"])
 @pytest.mark.parametrize("name", MIXTURES)
 def test_equality_is_rejected_as_often_as_it_should(name, truth):
-    runs = 60 if name == "bits" else 200
+    runs = 60 if name == "bits" else 120
     found = np.array(
         [
             equality(*(simulated(MIXTURES[name], truth, 2000, 2 * seed + i) for i in (0, 1)))
@@ -175,7 +176,7 @@ def test_intervals_hold_the_difference_and_the_distance(name, change):
     of=st.sampled_from(["shares", "mean", "cdf", "quartiles", "rows"]),
     joint=st.booleans(),
 )
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_exchanging_the_two_mirrors_the_answer(seed, level, which, of, joint):
     rng = np.random.default_rng(seed)
     mechanisms = MIXTURES[which]
@@ -236,6 +237,7 @@ def test_what_reports_do_not_tell_may_differ_by_anything():
     assert blind.p_value == 1
 
 
+@pytest.mark.later
 def test_large_alphabets_are_compared_without_a_matrix():
     wide = fw.Linear(0, 1499)
     truth = binom.pmf(np.arange(1500), 1499, 0.4)

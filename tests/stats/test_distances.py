@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -10,6 +10,7 @@ import freewill as fw
 from freewill.stats.planning import distances
 from freewill.stats.planning.design import Design
 from freewill.stats.planning.distances import MOST_PEOPLE, SIZES, Distances, Expected
+from profiles import examples
 
 COIN = fw.Categorical(["yes", "no"])
 LINE = fw.Linear(0, 19)
@@ -51,7 +52,7 @@ def test_without_noise_it_is_the_binomial_s_mean_deviation(people):
 
 
 @given(people=st.integers(2, MOST_PEOPLE), rate=st.floats(0.0, 1.5))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_powers_of_the_people_are_met_everywhere(people, rate):
     with pytest.MonkeyPatch.context() as patch:
         some = falling(patch, lambda many: many**-rate)
@@ -63,7 +64,7 @@ def test_powers_of_the_people_are_met_everywhere(people, rate):
 
 
 @given(people=st.integers(2, MOST_PEOPLE - 1))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_nobody_makes_a_jump(people):
     with pytest.MonkeyPatch.context() as patch:
         some = falling(patch, lambda many: 5 / (1 + many**0.7))
@@ -117,7 +118,7 @@ def test_few_people_who_decide_are_simulated_further(monkeypatch):
 def test_hard_mixtures_come_true(shares, people):
     design = design_of(ZIPF, **shares)
     expected = design.expected_emd(people)
-    runs = 300 if "bits" not in shares or people < 10**5 else 20
+    runs = 300 if "bits" not in shares or people < 10**4 else 40 if people < 10**5 else 20
     rng = np.random.default_rng(5)
     estimates = (fw.gibu(design.distances.draw(people, rng)) for _ in range(runs))
     missed = np.array([fw.emd(one.theta, ZIPF, LINE) for one in estimates])

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
 from forged_cases import FOUR, TRUTH, honest, with_forged
 from freewill.numeric.operators.base import probabilities
 from freewill.stats.robust import DoubtedOneStep
+from profiles import examples
 
 LINE = fw.Linear(0, 7)
 KINDS = {
@@ -34,7 +35,7 @@ def believed(mechanism, doubted):
     return np.delete(law, doubted, axis=0)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     st.sampled_from(sorted(KINDS)),
     st.floats(0.05, 6),
@@ -88,6 +89,7 @@ def test_the_slope_is_that_of_the_likelihood_of_what_is_believed(seed) -> None:
         assert found.slope[place] - found.slope[place + 1] == pytest.approx(slope, abs=1e-7)
 
 
+@pytest.mark.later
 def test_a_doubted_output_makes_its_value_less_sure_and_the_others_hardly() -> None:
     evidence = with_forged(honest(FOUR, 3), FOUR[2], 18, 800)
     safe = fw.robust(evidence)

@@ -83,6 +83,7 @@ def test_one_group_that_tells_all_is_whom_it_rests_on():
     assert fw.intervals(evidence, "mean").effective_people == pytest.approx(60, rel=1e-3)
 
 
+@pytest.mark.later
 def test_bits_and_forgeries_and_choice_laws_and_quantiles_and_comparisons_tell_it_too():
     rng = np.random.default_rng(2)
     bits, symbols = fw.RAPPOR(LINE, 0.05), fw.KRR(LINE, 8.0)

@@ -59,12 +59,17 @@ def test_intervals_and_checks_work(mechanism, mixed):
     assert fw.fit(evidence).table() is not None
 
 
-@pytest.mark.slow
+@pytest.mark.later
+@pytest.mark.usefixtures("rough_plans")
 @every_mechanism
 def test_a_plan_foresees_the_error(mechanism):
-    survey = fw.Survey(AGES, {"one": mechanism, "other": fw.KRR(AGES, 2.0)})
-    planned = fw.plan(survey, [0.5, 0.5], people=5000)
-    assert planned is not None
+    other = fw.KRR(AGES, 2.0)
+    survey = fw.Survey(AGES, {"one": mechanism, "other": other})
+    planned = fw.plan(survey, [0.5, 0.5], TRUTH, people=5000)
+    surveys = [evidence_of(mechanism, other, people=2500, seed=seed) for seed in range(20)]
+    missed = [fw.emd(fw.gibu(one).theta, TRUTH, AGES) for one in surveys]
+    error = np.hypot(np.std(missed) / np.sqrt(len(missed)), planned.emd_error[0])
+    assert abs(np.mean(missed) - planned.emd[0]) < 3.5 * error
 
 
 @every_mechanism

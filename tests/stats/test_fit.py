@@ -130,6 +130,7 @@ def test_comparisons_take_fits_and_evidence(mechanisms):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rough_plans")
 def test_plans_are_of_the_same_people_and_choices():
     evidence = drawn(MIXTURES["line"])
     fit = fw.fit(evidence)
@@ -143,6 +144,7 @@ def test_plans_are_of_the_same_people_and_choices():
     assert again == pytest.approx(fit.intervals("mean").standard_error, rel=0.05)
 
 
+@pytest.mark.usefixtures("rough_plans")
 def test_plans_tell_mechanisms_of_one_name_apart():
     coin = fw.Linear(0, 1)
     sharp, flat = ([[p, 1 - p], [1 - p, p]] for p in (0.9, 0.6))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
@@ -13,6 +13,7 @@ from foreign import ForeignHashing, ForeignUnary
 from freewill.stats.planning.design import Design
 from freewill.stats.planning.distances import Expected
 from freewill.stats.planning.menus import candidates
+from profiles import examples
 
 LINE = fw.Linear(0, 20, 5)
 ALPHABETS = [
@@ -26,7 +27,7 @@ ALPHABETS = [
 UNIFORM = np.full(5, 0.2)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(st.sampled_from(ALPHABETS), st.floats(-4, 2.5).map(np.exp), st.sampled_from(["ldp", "geo"]))
 def test_all_mechanisms_of_a_level_keep_its_promise(alphabet, level, promise):
     found = candidates(alphabet, level, promise)
@@ -128,6 +129,7 @@ def test_a_menu_is_a_survey():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("of", ["mean", None])
+@pytest.mark.usefixtures("rough_plans")
 def test_steps_are_told_with_the_share_done(of):
     steps: list[fw.Step] = []
     menu = fw.menu(LINE, [1.0, 4.0], theta=UNIFORM, of=of, on_step=steps.append)

@@ -71,6 +71,7 @@ def test_the_gain_of_another_epsilon_is_that_of_the_best_one():
     assert "without regard to any value" in misfit.verdict
 
 
+@pytest.mark.later
 def test_the_gain_of_forged_reports_is_that_of_the_model_as_written():
     evidence = with_forged(honest(FOUR, 3), FOUR[3], 27, 500)
     misfit = fw.explain_misfit(evidence)
@@ -103,6 +104,7 @@ def test_one_value_that_prefers_a_mechanism_is_not_accused():
     assert fw.robust(evidence).set_aside == ()
 
 
+@pytest.mark.later
 def test_forged_reports_that_imitate_the_law_are_named_as_such():
     rng = np.random.default_rng(5)
     made_up = PAIR[1].obfuscate(rng.choice(30, 4000, p=np.roll(TRUTH, 8)), rng)
@@ -144,6 +146,7 @@ def test_what_cannot_be_judged_is_left_out_with_its_reason():
         fw.explain_misfit(honest(PAIR, 1, 500), 95)
 
 
+@pytest.mark.later
 def test_it_is_judged_once_and_shown_everywhere(tmp_path):
     evidence = chosen(0.1 + 0.8 * np.arange(30) / 29, 4)
     fit = fw.fit(evidence)

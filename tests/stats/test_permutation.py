@@ -34,6 +34,7 @@ def drawn(parts, theta, rng):
     )
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("seed", range(3))
 def test_p_values_are_those_of_all_ways_to_part_the_people(seed):
     rng, mechanism = np.random.default_rng(seed), fw.KRR(LINE, 3.0)

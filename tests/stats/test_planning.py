@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 from scipy.stats import binom, chi2
@@ -15,6 +15,7 @@ from freewill.stats.planning import plan as planning
 from freewill.stats.planning.design import Design
 from freewill.stats.planning.projected import Projected
 from freewill.stats.planning.truths import truths
+from profiles import examples
 
 LINE = fw.Linear(0, 19)
 MENU = fw.Categorical(["a", "b", "c"])
@@ -35,7 +36,7 @@ def kind(name, alphabet, epsilon):
     return {"k-rr": fw.KRR, "rappor": fw.RAPPOR, "geometric": noise}[name](alphabet, epsilon)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.sampled_from(["k-rr", "rappor", "geometric"]),
     st.sampled_from([LINE, CITY]),
@@ -98,7 +99,7 @@ def test_expected_distance_of_a_coin_is_the_closed_form():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("people", [300, 5000, 60_000])
+@pytest.mark.parametrize("people", [300, 3000, 20_000])
 @pytest.mark.parametrize("name", ["mixed", "bits", "city"])
 def test_plans_come_true(name, people):
     mechanisms = {
@@ -158,6 +159,7 @@ def test_worth_is_what_one_more_person_takes_off():
         assert (1 - variance / least) / 1e-5 == pytest.approx(worth, rel=1e-3)
 
 
+@pytest.mark.usefixtures("rough_plans")
 def test_telling_the_truth_costs_nothing_and_a_mechanism_that_nobody_chose_has_its_worth():
     survey = fw.Survey(LINE, {"open": fw.Identity(LINE), "k": fw.KRR(LINE, 1.0)})
     plan = fw.plan(survey, [0.0, 1.0], theta=np.full(20, 0.05), people=50_000)
@@ -166,7 +168,7 @@ def test_telling_the_truth_costs_nothing_and_a_mechanism_that_nobody_chose_has_i
 
 
 @pytest.mark.slow
-@settings(max_examples=6, deadline=None)
+@examples(6)
 @given(st.floats(-4, 1).map(np.exp))
 def test_needed_for_an_interval_is_the_least_number(target):
     plan = fw.plan(SURVEY, theta=BINOMIAL, people=1_000_000, of="mean", target=target)
@@ -277,6 +279,7 @@ def test_outputs_that_no_value_has_tell_nothing():
     assert not np.isnan(fw.plan(shokri, theta=BINOMIAL, people=50_000).standard_error).any()
 
 
+@pytest.mark.usefixtures("rough_plans")
 def test_progress_is_told():
     told = []
     fw.plan(SURVEY, people=[100_000, 200_000], show=told.append)

@@ -45,6 +45,7 @@ def test_honest_people_are_not_called_forgers(hides, mechanisms):
         np.testing.assert_array_equal(safe.theta, safe.aware.theta)
 
 
+@pytest.mark.later
 def test_theta_follows_a_choice_law_that_explains_the_reports_best():
     evidence = by_value(HIDES["a slope"])
     safe, aware = fw.robust(evidence), fw.choice_aware(evidence)
@@ -76,6 +77,7 @@ def test_forgers_are_still_called_so(mechanism, many):
         assert [one.output for one in safe.set_aside] == [26]
 
 
+@pytest.mark.later
 def test_free_choice_that_is_rejected_by_a_forgery_does_not_acquit_it():
     evidence = with_forged(honest(FOUR, 0, people=20_000), FOUR[2], 26, 1000)
     assert not fw.check_choice(evidence).holds
@@ -84,6 +86,7 @@ def test_free_choice_that_is_rejected_by_a_forgery_does_not_acquit_it():
     assert safe.misfit.winner.kind == "forged reports"
 
 
+@pytest.mark.later
 def test_the_command_line_says_so_once_and_in_json(tmp_path):
     path = tmp_path / "reports.parquet"
     save_evidence(by_value(HIDES["a step"]), path)

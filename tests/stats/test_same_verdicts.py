@@ -106,6 +106,7 @@ def test_dashboard_command_and_library_agree_on_random_surveys(tmp_path):
         assert {True, False} <= set(verdicts), "every verdict is among them"
 
 
+@pytest.mark.later
 def test_no_honest_client_is_blamed_for_a_choice_by_the_value():
     for seed in range(3):
         reports = chosen((SHY, BOLD), 5000, seed, 0.4)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
@@ -10,6 +10,7 @@ from freewill.stats.choice.check import Scores
 from freewill.stats.choice.sensitivity import ODDS, _Hidden, _reach, sensitivity
 from freewill.stats.difference import weighted_chi_square_tail
 from freewill.stats.intervals import OneStep
+from profiles import examples
 
 LINE = fw.Linear(0, 19)
 PAIR = [fw.Geometric(LINE, 0.4), fw.KRR(LINE, 2.0)]
@@ -62,7 +63,7 @@ def test_the_shift_is_that_of_the_newton_step_and_noticed_that_of_the_scores(mec
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 10**6), st.sampled_from(ODDS), st.integers(200, 10**6))
 def test_no_choice_within_reach_gains_more_than_the_bound(seed, odds, people):
     rng = np.random.default_rng(seed)

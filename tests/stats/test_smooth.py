@@ -5,7 +5,7 @@ from dataclasses import replace
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.linalg import expm
 
 import freewill as fw
@@ -16,6 +16,7 @@ from freewill.stats.sieves import Kernels, Sieves, degrees_of_freedom
 from freewill.stats.smooth import average, weighted
 from freewill.stats.streams import Block, Stream
 from problems import CITY, COIN, LINE, MIXTURES, expected, random_truth, simulated
+from profiles import examples
 from streams_cases import Split
 
 ALL = np.arange(12)
@@ -65,7 +66,6 @@ def test_a_grid_of_one_row_or_column_is_a_line(cell: tuple[float, float]) -> Non
     st.floats(1, 20),
     st.lists(st.floats(0, 100), min_size=2, max_size=2),
 )
-@settings(deadline=None)
 def test_kernels_are_doubly_stochastic_and_add_up(rows, columns, side, widths) -> None:
     kernels = Kernels((rows, columns), (1.0, side))
     first, second = (kernels.kernel(width) for width in widths)
@@ -96,7 +96,6 @@ def test_widths_reach_from_half_a_cell_to_a_sixth_of_the_side(size: int) -> None
 
 
 @given(st.integers(0, 2**32), st.integers(1, 8), st.floats(1, 1e6))
-@settings(deadline=None)
 def test_degrees_of_freedom_are_a_ridge_s(seed: int, size: int, people: float) -> None:
     rng = np.random.default_rng(seed)
     law = rng.random((10, size)) + 1e-3
@@ -203,7 +202,7 @@ def test_width_0_is_gibu(name: str) -> None:
     st.lists(st.floats(-3, 3), min_size=1, max_size=3),
     st.integers(1, 3000),
 )
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_any_small_mixture_is_smoothed(seed, rows, columns, logs, people) -> None:
     grid = fw.Grid(columns, rows, cell=(0.4, 1.0))
     kinds = (fw.KRR, fw.PlanarGeometric, fw.RAPPOR)
@@ -261,6 +260,7 @@ def test_a_bell_is_found_with_much_less_error() -> None:
     assert smooth < 0.7 * exact
 
 
+@pytest.mark.later
 def test_bits_are_smoothed_too() -> None:
     smooth, exact = errors([fw.RAPPOR(FIFTY, e) for e in (0.5, 1.0)], BELL, 3000, 4)
     assert smooth < 0.7 * exact

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
@@ -12,6 +12,7 @@ from freewill.numeric.solvers.column_pool import ColumnPool
 from freewill.numeric.solvers.columns import _start
 from freewill.stats.estimators.estimate import likelihood_of
 from freewill.stats.misfit import fit_beside_choice
+from profiles import examples
 
 DRAWS = 400
 """At least, of which p-values of laws come."""
@@ -61,7 +62,7 @@ def same_chance(found, expected):
 
 
 @pytest.mark.slow
-@settings(max_examples=8)
+@examples(8)
 @given(st.sampled_from(MIXTURES), st.integers(0, 10**6), st.integers(400, 3000))
 def test_nothing_depends_on_the_start(mechanisms, seed, people):
     evidence = drawn(mechanisms, people, seed)
@@ -114,7 +115,7 @@ def poor_starts(optimum, rng):
 
 
 @pytest.mark.slow
-@settings(max_examples=6)
+@examples(6)
 @given(st.sampled_from(MIXTURES), st.integers(0, 10**6), st.sampled_from([60, 2000, 10**6]))
 def test_a_poor_start_never_ends_worse_than_none(mechanisms, seed, people):
     """By every solver, in the gap and in the number of steps."""

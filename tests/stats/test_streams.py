@@ -77,6 +77,7 @@ def test_estimates_of_reports_that_stay_are_those_of_memory(kind, tmp_path):
     np.testing.assert_allclose(one.theta, other.theta, rtol=1e-9)
 
 
+@pytest.mark.later
 def test_what_stays_can_be_merged_saved_and_kept_in_part(tmp_path):
     there = left_in("parquet", tmp_path)
     twice = there + there + HERE

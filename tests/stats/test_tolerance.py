@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.numeric.operators.base import DenseOperator, Operator
 from freewill.numeric.solvers.likelihood import Likelihood, attainable_gap, rounding_of
 from freewill.stats.estimators.estimate import default_tolerance, likelihood_of
+from profiles import examples
 
 pytestmark = pytest.mark.skipif(
     np.finfo(np.longdouble).eps > 1e-18, reason="the oracle needs numbers of 64 bits"
@@ -45,7 +46,7 @@ def counted(mechanisms, people, seed):
     return fw.collect(parts)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.sampled_from(MIXTURES),
     st.floats(9, 15.9).map(lambda exponent: int(10**exponent)),

@@ -17,14 +17,18 @@ ALONE = re.compile(r"(?<![\d,.^])1 (people|[a-z]+(?<!s)s)\b")
 
 
 def parsed():
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            yield path, node
+    """Return the calls of all sources and the texts with values in them, each with its file."""
+    return [
+        (path, node)
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call | ast.JoinedStr)
+    ]
 
 
-def counted():
+def counted(nodes):
     """Return the plurals of all nouns that `several` and `noun` are called with."""
-    calls = (node for _, node in parsed() if isinstance(node, ast.Call) and len(node.args) == 2)
+    calls = (node for _, node in nodes if isinstance(node, ast.Call) and len(node.args) == 2)
     named = (call for call in calls if getattr(call.func, "id", "") in ("several", "noun"))
     texts = (part for call in named for part in ast.walk(call.args[1]))
     words = {node.value for node in texts if isinstance(node, ast.Constant)}
@@ -50,11 +54,12 @@ def bare(node, words):
 
 
 def test_no_message_puts_a_plural_behind_a_number_by_itself():
-    words = counted()
+    nodes = parsed()
+    words = counted(nodes)
     assert {"people", "rows", "distinct outputs"} <= words
     found = [
         f"{path.name}:{node.lineno}: {what}"
-        for path, node in parsed()
+        for path, node in nodes
         if isinstance(node, ast.JoinedStr)
         for what in bare(node, words)
     ]

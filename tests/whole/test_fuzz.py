@@ -76,6 +76,7 @@ def test_what_must_not_be_is_seen(judge, attempt, verdict):
     assert judge(attempt) == verdict
 
 
+@pytest.mark.later
 def test_what_is_too_long_too_large_or_steers_the_screen_is_seen(judge, monkeypatch):
     assert trials.refusal("\x1b[2J") == ("screen", "'\\x1b[2J'")
     assert trials.refusal("x" * 5000)[0] == "long"
@@ -118,6 +119,7 @@ def test_a_crash_and_a_hang_are_named_and_the_rest_is_tried(monkeypatch):
     assert {run.verdict for run in runs} - {*BAD} == {"accepted"}
 
 
+@pytest.mark.later
 def test_an_input_is_always_the_same(tmp_path):
     first, again = [], []
     for number in range(40):

@@ -27,6 +27,7 @@ def test_a_mixture_depends_on_its_seed_and_number_alone() -> None:
         assert np.array_equal(part.counts, same.counts)
 
 
+@pytest.mark.later
 def test_all_families_and_mechanisms_are_drawn() -> None:
     drawn = [mixture(1, number, SMALL) for number in range(150)]
     kinds = {mechanism.name for one in drawn for mechanism in one.mechanisms}

@@ -41,6 +41,7 @@ def runs() -> dict[str, Run]:
     return {run.function: run for run in tried(drawn(), everything=True)}
 
 
+@pytest.mark.later
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_what_is_right_passes(runs, name) -> None:
     assert (runs[name].verdict, runs[name].detail) == ("right", "")
@@ -79,6 +80,7 @@ PLANTED = {
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rough_plans")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_wrong_number_in_any_function_is_noticed(monkeypatch, name) -> None:
     public, plant, words = PLANTED[name]

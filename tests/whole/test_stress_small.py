@@ -7,6 +7,7 @@ from tools.stress.trials import BAD, tried
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 240, 24))
+@pytest.mark.usefixtures("rough_plans")
 def test_no_certificate_of_a_small_mixture_is_wrong_and_nothing_breaks(first) -> None:
     drawn = (mixture(7, number, largest=40) for number in range(first, first + 24))
     runs = [run for one in drawn for run in tried(one)]

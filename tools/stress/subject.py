@@ -40,7 +40,7 @@ class Subject:
         """How many values there are."""
         return int(self.mixture.alphabet.size)
 
-    @property
+    @cached_property
     def people(self) -> int:
         """How many people reported."""
         return self.mixture.people

@@ -226,7 +226,7 @@ def planned(
     >>> import freewill as fw
     >>> coin = fw.Categorical(["yes", "no"])
     >>> survey = fw.Survey(coin, {"k": fw.KRR(coin, 1.0)})
-    >>> plan = fw.plan(survey, theta=[0.5, 0.5], people=[100_000, 1_000_000], target=0.01)
+    >>> plan = fw.plan(survey, theta=[0.5, 0.5], people=1_000)
     >>> planned(plan).axes[0].get_xlabel()
     'people'
     """

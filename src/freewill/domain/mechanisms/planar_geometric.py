@@ -83,6 +83,11 @@ class PlanarGeometric(Noisy):
         return _folded_noise(self.alphabet, self.epsilon)
 
     @cached_property
+    def falls(self) -> FoldedKernel:
+        """The tables relative to their first entries: what an audit and moments ask for."""
+        return _log_falls(self.alphabet, self.epsilon, self.kernel)
+
+    @cached_property
     def noise(self) -> LatticeNoise:
         """The chances of which all reports are made."""
         return LatticeNoise.of(self.epsilon, self.alphabet.cell)
@@ -152,8 +157,7 @@ class PlanarGeometric(Noisy):
     def log_ratios(self, outputs: Reports) -> FloatArray:
         """Return the logarithms of the tables relative to their first entries."""
         symbols = self.output_space.checked(outputs, self.name)
-        falls = _log_falls(self.alphabet, self.epsilon, self.kernel)
-        return ConvolutionOperator(symbols, [falls], np.zeros_like(symbols)).log_dense()
+        return ConvolutionOperator(symbols, [self.falls], np.zeros_like(symbols)).log_dense()
 
     def truths(self) -> FloatArray:
         """Return the noise that stays in a cell: on an edge, with all that is clipped to it."""
