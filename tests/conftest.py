@@ -29,6 +29,7 @@ WITH_TOOLS = {
     "test_page_faults",
     "test_page_kills",
     "test_page_law",
+    "test_page_programs",
     "test_page_reach",
     "test_service_postgres",
     "test_service_postgres_faults",
