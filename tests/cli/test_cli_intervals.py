@@ -194,7 +194,7 @@ def test_options_that_do_not_apply(monday, menu):
     assert "post says nothing to smooth: it is for inversion and debias" in message
     message = refused("estimate", path, "-m", "one-step", "--tol", 0.1)
     assert (
-        "tol says nothing to one-step: it is for gibu, ibu, smooth, choice-aware and robust"
+        "tol says nothing to one-step: it is for gibu, ibu, smooth, shrink, choice-aware and robust"
         in message
     )
     assert "delta says nothing to smooth" in refused(

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from contract import Exponential
 from freewill.collector.store import open_store
 from freewill.collector.surveys import canonical, survey_id
 from freewill.domain import survey as surveys
@@ -44,7 +43,14 @@ class Scaled(fw.KRR):
 
 
 @dataclass(frozen=True)
-class Impostor(Exponential):
+class Own(fw.Exponential):
+    """A kind that nobody has registered."""
+
+    name: ClassVar[str] = "own"
+
+
+@dataclass(frozen=True)
+class Impostor(fw.Exponential):
     """Another law under the name of ours."""
 
     name: ClassVar[str] = "k-rr"
@@ -60,7 +66,7 @@ class Ring(fw.Linear):
 
 RING = Ring(0, 4)
 OWN = {
-    "own class": Exponential(LINE, 1.0),
+    "own class": Own(LINE, 1.0),
     "derived": Blunt(LINE, 1.0),
     "derived matrix": Given(LINE, np.eye(5)),
     "derived shokri": Solved(LINE, 1.0),
