@@ -203,7 +203,7 @@ class _Part(NamedTuple):
 
     def telling(self, pairs: list[Any]) -> Reports:
         """Return the outputs that tell these pairs of values apart best."""
-        places = [int(self._ratios(x, [z])[:, 0].argmax()) for x, z in pairs]
+        places = [int(self._ratios(int(x), [z])[:, 0].argmax()) for x, z in pairs]
         return self.outputs[places]
 
 
