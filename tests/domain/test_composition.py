@@ -232,6 +232,13 @@ def test_the_worst_outputs_are_found_from_the_parts(alphabet, epsilon, monkeypat
         assert few.epsilon == pytest.approx(every.epsilon, rel=1e-9)
 
 
+def test_an_output_that_is_impossible_hides_nothing_of_the_other_parts(monkeypatch):
+    blind = fw.Matrix(LINE, [[0.0, 0.5, 0.5]] * 4)
+    both = fw.Both(blind, fw.KRR(LINE, 1.5))
+    monkeypatch.setattr(Records, "listable", False)
+    assert fw.audit(both).epsilon == pytest.approx(1.5, rel=1e-12)
+
+
 def test_an_audit_looks_at_more_outputs_than_are_listed():
     coins = fw.Both(*[fw.KRR(fw.Linear(0, 1), 0.25)] * 17)
     with pytest.raises(fw.LawError, match="cannot be listed"):

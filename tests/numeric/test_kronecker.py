@@ -40,23 +40,26 @@ def factor(kind: int, size: int, epsilon: float):
 factors = st.builds(factor, st.integers(0, 3), st.integers(2, 6), st.floats(-20, 6.5).map(math.exp))
 
 
+def close(found: np.ndarray, expected: np.ndarray) -> None:
+    """Entry by entry, but for the smallest doubles, which have fewer digits."""
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-295)
+
+
 def check(operator: KroneckerOperator, rng: np.random.Generator) -> None:
     rows = dense_oracle(operator)
     scale = np.exp(operator.log_scale)
     theta, weights = rng.dirichlet(np.ones(rows.shape[1])), rng.random(len(rows))
     columns = rng.integers(0, rows.shape[1], 3)
     assert operator.shape == rows.shape
-    # Beside the smallest doubles, which have fewer digits.
-    close = {"rtol": 1e-12, "atol": 1e-295}
-    np.testing.assert_allclose(scale[:, None] * operator.dense(), rows, **close)
-    np.testing.assert_allclose(scale[:, None] * operator.dense(columns), rows[:, columns], **close)
-    np.testing.assert_allclose(scale * operator.forward(theta), rows @ theta, **close)
-    np.testing.assert_allclose(operator.adjoint(scale * weights), weights @ rows, **close)
+    close(scale[:, None] * operator.dense(), rows)
+    close(scale[:, None] * operator.dense(columns), rows[:, columns])
+    close(scale * operator.forward(theta), rows @ theta)
+    close(operator.adjoint(scale * weights), weights @ rows)
     gram = (rows.T * weights) @ rows
-    np.testing.assert_allclose(operator.gram(scale**2 * weights), gram, **close)
+    close(operator.gram(scale**2 * weights), gram)
     diagonal = operator.gram_diagonal(scale**2 * weights)
-    np.testing.assert_allclose(diagonal, np.diag(gram), **close)
-    np.testing.assert_allclose(np.exp(operator.log_dense()), rows, **close)
+    close(diagonal, np.diag(gram))
+    close(np.exp(operator.log_dense()), rows)
     assert fw.dot_test(operator, rng, 1e-12) <= 1e-12
 
 
@@ -93,7 +96,7 @@ def test_many_values_take_products_alone():
     theta = rng.dirichlet(np.ones(10_000))
     table = theta.reshape(100, 100)
     expected = (first.law().T @ table @ second.law())[tuple(which)]
-    np.testing.assert_allclose(np.exp(law.log_scale) * law.forward(theta), expected, rtol=1e-12)
+    close(np.exp(law.log_scale) * law.forward(theta), expected)
     assert fw.dot_test(law, rng, 1e-12) <= 1e-12
 
 

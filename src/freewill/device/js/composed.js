@@ -55,7 +55,7 @@ export const COMPOSED = {
     }
     const parts = given.map((one) => partOf(one, alphabet));
     const widths = parts.map(widthOf);
-    const [width] = [widths.reduce((sum, one) => sum + one, 0)];
+    const width = sum(widths);
     const reads = (/** @type {string} */ text) => {
       let [first, end] = [0, 0];
       return parts.map((part, i) => {
@@ -120,7 +120,9 @@ function claimOf({ kind, promise, epsilon, loss = null }) {
 /** @type {(parts: any[], alphabet: Alphabet) => {kind: "ldp" | "geo", epsilon: number}} all epsilons together */
 function added(parts, alphabet) {
   const claims = parts.map(claimOf);
-  if (claims.every(({ kind }) => kind === "geo")) return { kind: "geo", epsilon: sum(claims.map((one) => one.epsilon)) };
+  if (claims.every(({ kind }) => kind === "geo")) {
+    return { kind: "geo", epsilon: sum(claims.map(({ epsilon }) => epsilon)) };
+  }
   // Beside LDP, an epsilon by distance is taken over the largest one.
   const widest = offsets(alphabet).reduce((most, length) => Math.max(most, length), 0);
   const epsilons = claims.map(({ kind, epsilon }) => (kind === "geo" ? widest * epsilon : epsilon));

@@ -188,10 +188,13 @@ class _Part(NamedTuple):
         return cls(outputs, part.operator(outputs).log_dense() if ratios is None else ratios)
 
     def _ratios(self, value: int, others: Any) -> FloatArray:
-        """Return log P(y | x) - log P(y | x'); two values that exclude an output are alike."""
+        """Return log P(y | x) - log P(y | x'), -inf for an output that both values exclude.
+
+        Beside it nothing that another part tells could be seen.
+        """
         with np.errstate(invalid="ignore"):
             ratios = self.logs[:, [value]] - self.logs[:, others]
-        return np.asarray(np.nan_to_num(ratios, nan=0.0, posinf=np.inf, neginf=-np.inf))
+        return np.where(np.isnan(ratios), -np.inf, ratios)
 
     def apart(self) -> FloatArray:
         """Return how far any output tells two values apart, [value, other]."""
@@ -200,7 +203,7 @@ class _Part(NamedTuple):
 
     def telling(self, pairs: list[Any]) -> Reports:
         """Return the outputs that tell these pairs of values apart best."""
-        places = [int(self._ratios(x, [z])[:, 0].argmax()) for x, z in pairs]
+        places = [int(self._ratios(int(x), [z])[:, 0].argmax()) for x, z in pairs]
         return self.outputs[places]
 
 

@@ -11,7 +11,7 @@ from freewill.core.types import Spec
 from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.guarantees.logarithms import exact_distance, float_up
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, is_mechanism
+from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, is_mechanism
 from freewill.domain.mechanisms.matrix import Matrix
 from freewill.errors import ParameterError, SpecError, shown
 
@@ -43,7 +43,7 @@ def read_inner(alphabet: Alphabet, spec: Any, name: str) -> Mechanism:
             f"{name} of {shown(spec)}: expected the description of a mechanism without its "
             f"alphabet, for all have the same one."
         )
-    return from_spec({**spec, "alphabet": alphabet.spec()})
+    return from_spec({"version": SPEC_VERSION, **spec, "alphabet": alphabet.spec()})
 
 
 def of_full_rank(mechanism: Mechanism) -> bool:

@@ -106,8 +106,9 @@ class KroneckerOperator(Operator):
     ) -> FloatArray:
         if self._tabled:
             places = np.ravel_multi_index(tuple(self.which), self._outputs)
-            table = np.bincount(places, weights, math.prod(self._outputs)).reshape(self._outputs)
-            return _along(table, [changed(rows).T for rows in self._rows]).ravel()
+            table = np.asarray(np.bincount(places, weights, math.prod(self._outputs)), np.float64)
+            matrices = [changed(rows).T for rows in self._rows]
+            return _along(table.reshape(self._outputs), matrices).ravel()
         total = np.zeros(self.shape[1])
         for part, rows in self._blocks():
             total += weights[part] @ changed(rows)
