@@ -21,7 +21,13 @@ PROGRAMMED = {
     *(one.name for one in (entry.build(3, 1.0) for entry in ENTRIES) if one.program() is not None),
 }
 """Kinds that travel with a program, for freewill.js does not know them by their names."""
-LAWFUL = [entry for entry in ENTRIES if "skeleton" not in entry.name]
+UNDRAWN = {"longitudinal-k-rr", "repeated"}
+"""Kinds that no browser draws: they have no program."""
+LAWFUL = [
+    entry
+    for entry in ENTRIES
+    if "skeleton" not in entry.name and entry.build(3, 1.0).name not in UNDRAWN
+]
 SIZE, EPSILON, VALUE = 6, 1.5, 2
 
 
