@@ -118,7 +118,7 @@ class BitSteps(NamedTuple):
         f1(c) = a p^c (1-p)^(T-c) + (1-a) q^c (1-q)^(T-c), a = own, p = yes, q = no; f0 likewise
         with other. Digits are kept where f1 and f0 are next to equal.
         """
-        count = np.arange(times + 1)
+        count: FloatArray = np.arange(times + 1.0)
         a, b = self.own.nearest, self.other.nearest
         not_a, not_b = self.own.complement.nearest, self.other.complement.nearest
         set_, unset = (
