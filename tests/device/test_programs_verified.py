@@ -141,7 +141,11 @@ WRONG = [
     (HalfBits(SMALL, 1.0), _drop("promise"), "promise=undefined: expected {"),
     (HalfBits(SMALL, 1.0), _drop("own"), "needs the field 'own'"),
     (HalfBits(SMALL, 1.0), _drop("id"), "expected an object with an id"),
-    (HalfBits(SMALL, 1.0), _drop("draw"), "whose draw is one of unary, subset, hash, hadamard"),
+    (
+        HalfBits(SMALL, 1.0),
+        _drop("draw"),
+        "whose draw is one of unary, subset, hash, bloom, hadamard",
+    ),
     (HalfBits(SMALL, 1.0), _set(draw="toString"), "whose draw is one of unary"),
     (HalfBits(SMALL, 1.0), _set(draw=["unary"]), "whose draw is one of unary"),
     (HalfBits(SMALL, 1.0), _set(id="x" * 16), "expected an object with an id"),

@@ -128,5 +128,7 @@ def test_what_promises_no_epsilon_is_said_to_promise_none(monkeypatch):
 
 def test_a_draw_that_browsers_do_not_know_is_refused_when_it_is_written(monkeypatch):
     monkeypatch.setattr(HalfBits, "program", lambda self: {"draw": "dice"})
-    with pytest.raises(SpecError, match="draw='dice': expected one of unary, subset, hash, hadam"):
+    with pytest.raises(
+        SpecError, match="draw='dice': expected one of unary, subset, hash, bloom, hadam"
+    ):
         SURVEY.for_devices()

@@ -143,7 +143,11 @@ def test_no_other_kind_claims_it() -> None:
     claimed = {kind.name for kind in mechanisms._KINDS if kind.full_rank is True}
     of_the_paper = {"k-rr", "rappor", "geometric", "planar-geometric", "identity"}
     bits = {"unary", "oue", "the", "local-hashing", "subset-selection", "hadamard-response"}
-    assert claimed == of_the_paper | bits
+    two_steps = {"longitudinal-k-rr", "longitudinal-unary"}
+    # A record tells what a single report does, and claims what its mechanism claims.
+    assert claimed == of_the_paper | bits | two_steps | {"repeated"}
+    assert not fw.Repeated(fw.BloomRAPPOR(fw.Linear(0, 3)), 2).full_rank
+    assert fw.Repeated(fw.KRR(fw.Linear(0, 3), 1.0), 2).full_rank
     assert not Mechanism.full_rank
     line = fw.Linear(0, 4)
     assert fw.Family(fw.KRR, line, (0.5, 2.0)).full_rank  # as its kind does

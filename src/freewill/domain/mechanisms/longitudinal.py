@@ -70,8 +70,9 @@ class LongitudinalKRR(KRR, TwoStep):
 
         P(record | x) = q2^T ((1 - r1) g^n_x + r1/k S).
 
-    Promises epsilon-LDP a report and epsilon_inf-LDP of all, both tightly. Arcolezi et al. 2022,
-    section 4.2, where the second step is stronger than epsilon asks for as soon as k > 2.
+    Promises epsilon-LDP a report and epsilon_inf-LDP of all, both tightly. Products cost O(k +
+    outputs). Arcolezi et al. 2022; their package's second step is stronger than epsilon asks for
+    as soon as k > 2 (docs/coming-from/multi-freq-ldpy.md).
 
     >>> import freewill as fw
     >>> twice = fw.LongitudinalKRR(fw.Linear(0, 9), epsilon=1.0, epsilon_inf=3.0)
@@ -204,7 +205,7 @@ class LongitudinalUnary(UnaryEncoding, Noisy, TwoStepBits):
     epsilon: its chance q2 is the smallest of as many binary digits, found in whole numbers. A
     single report is a unary encoding of p = p1 p2 + (1 - p1) q2 and q = q1 p2 + (1 - q1) q2.
     Promises epsilon-LDP a report and epsilon_inf-LDP of all, both tightly. Products cost
-    O(reports * k / 8). Arcolezi et al. 2022, section 4.1.
+    O(reports * k / 8). Arcolezi et al. 2022.
 
     >>> import freewill as fw
     >>> twice = fw.LongitudinalUnary(fw.Linear(0, 9), epsilon=1.0, epsilon_inf=3.0)

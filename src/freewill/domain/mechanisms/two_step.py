@@ -118,7 +118,7 @@ class BitSteps(NamedTuple):
         f1(c) = a p^c (1-p)^(T-c) + (1-a) q^c (1-q)^(T-c), a = own, p = yes, q = no; f0 likewise
         with other. Digits are kept where f1 and f0 are next to equal.
         """
-        count = np.arange(times + 1)
+        count: FloatArray = np.arange(times + 1.0)
         a, b = self.own.nearest, self.other.nearest
         not_a, not_b = self.own.complement.nearest, self.other.complement.nearest
         set_, unset = (
@@ -126,11 +126,12 @@ class BitSteps(NamedTuple):
             for chance in (self.yes, self.no)
         )
         stray = np.logaddexp(np.log(b) + set_, np.log(not_b) + unset)
-        # In units of the likelier of both permanent bits.
-        one, none = np.exp(np.minimum(set_ - unset, 0)), np.exp(np.minimum(unset - set_, 0))
-        excess = (
-            _difference(self.own, self.other) * _signed(set_ - unset) / (b * one + not_b * none)
-        )
+        # log of both permanent bits' ratio, in which nothing cancels where they tell little.
+        tilt = count * _log_ratio(self.yes, self.no)
+        tilt -= (times - count) * _log_ratio(self.no.complement, self.yes.complement)
+        # In units of the likelier of both.
+        one, none = np.exp(np.minimum(tilt, 0)), np.exp(np.minimum(-tilt, 0))
+        excess = _difference(self.own, self.other) * _signed(tilt) / (b * one + not_b * none)
         plain = np.log(a * one + not_a * none) - np.log(b * one + not_b * none)
         near = np.abs(excess) < _CLOSE
         return np.where(near, np.log1p(np.where(near, excess, 0.0)), plain), stray
@@ -167,7 +168,16 @@ def log_odds_ratio(first: Chance, second: Chance) -> float:
     2.197224577336
     """
     (yes, no), (stray, rest) = first.weights, second.weights
-    more, less = yes * rest, stray * no
+    return _log_quotient(yes * rest, stray * no)
+
+
+def _log_ratio(first: Chance, second: Chance) -> float:
+    """Return log p / q likewise."""
+    (yes, _), (stray, _) = _aligned(first, second)
+    return _log_quotient(yes, stray)
+
+
+def _log_quotient(more: int, less: int) -> float:
     if more > 2 * less:
         return math.log(more) - math.log(less)
     return math.log1p((more - less) / less)
