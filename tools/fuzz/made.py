@@ -24,6 +24,10 @@ MADE: dict[str, tuple[Any, dict[str, Any]]] = {
     "BLH": (fw.BLH, LAWS),
     "SubsetSelection": (fw.SubsetSelection, {**LAWS, "length": None}),
     "HadamardResponse": (fw.HadamardResponse, LAWS),
+    "Family": (
+        fw.Family,
+        {"kind": fw.KRR, "alphabet": SOME, "epsilon": (0.5, 2.0), "step": None, "held": None},
+    ),
     "Geometric": (fw.Geometric, LAWS),
     "PlanarGeometric": (fw.PlanarGeometric, {"alphabet": CITY, "epsilon": 1.0}),
     "Identity": (fw.Identity, {"alphabet": SOME}),

@@ -1,17 +1,19 @@
 """Reports as the texts in which they travel: in rows that devices send, and in files."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from freewill.core.types import Reports
-from freewill.domain.outputs import OutputSpace
 from freewill.errors import AlphabetError, several, shown
 
+if TYPE_CHECKING:
+    from freewill.domain.outputs import OutputSpace
 
-def as_texts(space: OutputSpace, reports: Reports) -> list[str]:
+
+def as_texts(space: "OutputSpace", reports: Reports) -> list[str]:
     """Return reports that are no values of an alphabet as texts, as a column of reports has them.
 
     >>> from freewill.domain.packed_outputs import Bits
@@ -23,7 +25,7 @@ def as_texts(space: OutputSpace, reports: Reports) -> list[str]:
     return [*space.texts(reports).to_pylist()]
 
 
-def from_texts(space: OutputSpace, texts: Sequence[str], name: str) -> Any:
+def from_texts(space: "OutputSpace", texts: Sequence[str], name: str) -> Any:
     """Return the reports of a mechanism of this name from their texts.
 
     >>> from freewill.domain.packed_outputs import Bits
@@ -41,7 +43,7 @@ def from_texts(space: OutputSpace, texts: Sequence[str], name: str) -> Any:
     return space.checked(packed, name)
 
 
-def from_rows(space: OutputSpace, rows: NDArray[Any], name: str) -> Any:
+def from_rows(space: "OutputSpace", rows: NDArray[Any], name: str) -> Any:
     """Return packed bits from rows of 0 and 1, or from rows of the indices that are set.
 
     As other packages have them: a column a value, or a column for each value of a subset.
@@ -68,7 +70,7 @@ def from_rows(space: OutputSpace, rows: NDArray[Any], name: str) -> Any:
     return np.packbits(bits, axis=1, bitorder="little")
 
 
-def _decoded(space: OutputSpace, texts: Sequence[str], name: str) -> Reports:
+def _decoded(space: "OutputSpace", texts: Sequence[str], name: str) -> Reports:
     """Read texts as a column of a file is read."""
     import pyarrow as pa  # noqa: PLC0415
 

@@ -340,10 +340,7 @@ def information_at(evidence: Evidence, theta: FloatArray) -> Information:
 
 
 def information_of(
-    alphabet: Alphabet,
-    parts: list[tuple[Mechanism, float, str]],
-    theta: FloatArray,
-    people: int,
+    alphabet: Alphabet, parts: list[tuple[Mechanism, float, str]], theta: FloatArray, people: int
 ) -> Information:
     """Return the information of people with these shares of mechanisms, at a theta inside."""
     moments = tuple(mechanism.moments(theta) for mechanism, _, _ in parts)

@@ -11,6 +11,7 @@ from freewill.core.types import FloatArray, IntArray, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
+from freewill.domain.draws.each import coins
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.mechanisms.base import Noisy
@@ -65,6 +66,13 @@ class HadamardResponse(Noisy):
         """Draw which half, then one of its symbols."""
         odd = ~drawn(self.own, truth.size, rng).reshape(truth.shape)
         return _member(truth + 1, odd, rng.integers(0, self.order // 2, size=truth.shape))
+
+    @classmethod
+    def reports_of_rows(cls, rows: Rows, truth: IntArray, rng: np.random.Generator) -> IntArray:
+        """Do the same with an epsilon a row."""
+        odd = ~coins(1 / (1 + np.exp(-rows.each)), lambda row: rows.of(row).own, rng)
+        half = order_of(rows.alphabet.size) // 2
+        return _member(truth + 1, odd, rng.integers(0, half, size=truth.shape))
 
     def _report(self, value: int, source: Source) -> int:
         """Toss the coin for the half, then choose one of its symbols."""
