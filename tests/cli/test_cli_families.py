@@ -67,6 +67,7 @@ def test_a_column_of_epsilons_needs_somebody_to_use_it(files):
     assert "lets people choose" in " ".join(told.output.split())
 
 
+@pytest.mark.slow
 def test_other_commands_take_surveys_with_families(files):
     folder, _ = files
     survey = folder / "s.json"

@@ -20,6 +20,7 @@ FAMILIES = {
     "geometric by 3": fw.Family(fw.Geometric, fw.Linear(0, 27, step=3), (0.01, 2), step=0.001),
     "rappor": fw.Family(fw.RAPPOR, fw.Linear(0, 4), (0.05, 6), step=0.001),
     "oue": fw.Family(fw.OUE, fw.Linear(0, 4), (0.05, 6), step=0.001),
+    "hadamard": fw.Family(fw.HadamardResponse, LINE, (0.05, 6), step=0.001),
     "planar-geometric": fw.Family(fw.PlanarGeometric, CITY, (0.05, 6), step=0.001),
 }
 every_family = pytest.mark.parametrize("name", FAMILIES)
@@ -31,6 +32,8 @@ def chances_of(name, epsilon):
     if name == "k-rr":
         rare = np.exp(-epsilon)
         yield 10 * rare / (1 + 9 * rare), member.replaced
+    elif name == "hadamard":
+        yield 1 / (1 + np.exp(-epsilon)), member.own
     elif name in ("rappor", "oue"):
         logs = type(member).logs_of(epsilon)
         yield np.exp(logs.own), member.own
@@ -53,7 +56,9 @@ def chances_of(name, epsilon):
 powers = st.floats(-9, math.log10(300)).map(lambda power: 10.0**power)
 
 
-@pytest.mark.parametrize("name", ["k-rr", "geometric", "rappor", "oue", "planar-geometric"])
+@pytest.mark.parametrize(
+    "name", ["k-rr", "geometric", "rappor", "oue", "hadamard", "planar-geometric"]
+)
 @given(epsilon=powers)
 @example(epsilon=1e-9)
 @example(epsilon=300.0)

@@ -228,6 +228,8 @@ class Unregistered(fw.KRR):
         (lambda: fw.Family(fw.KRR(LINE, 1.0), LINE, (0.1, 5)), "expected a class"),
         (lambda: family(fw.OptimalGeo, (0.5, 1.0)), "its law is computed for each epsilon"),
         (lambda: family(held=3), "expected parameters by their names"),
+        (lambda: family(held={"buckets": 3}), "has no parameter 'buckets'; expected some of none"),
+        (lambda: family(fw.LocalHashing, held={"buckets": 1}), "buckets=1"),
         (lambda: family().at(0.05), "must be a number from 0.1 to 5"),
         (lambda: family().at(5.1), "must be a number from 0.1 to 5"),
         (lambda: family().at("1"), "expected the person's own choice"),

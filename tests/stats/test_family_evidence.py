@@ -208,10 +208,10 @@ def test_surveys_of_families_are_compared():
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_hold_the_truth_as_often_as_they_say(kind):
     mean, hits = THETA @ np.arange(20), 0
-    for seed in range(300):
+    for seed in range(1000):
         found = fw.intervals(evidence_of(kind, 3000, seed=1000 + seed), "mean")
         hits += bool(found.low <= mean <= found.high)
-    assert 0.93 <= hits / 300 <= 0.97
+    assert 0.93 <= hits / 1000 <= 0.97
 
 
 @pytest.mark.slow

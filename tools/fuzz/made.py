@@ -47,6 +47,10 @@ MADE: dict[str, tuple[Any, dict[str, Any]]] = {
         },
     ),
     "Repeated": (fw.Repeated, {"mechanism": fw.KRR(LINE, 1.0), "times": 3}),
+    "Family": (
+        fw.Family,
+        {"kind": fw.KRR, "alphabet": SOME, "epsilon": (0.5, 2.0), "step": None, "held": None},
+    ),
     "Geometric": (fw.Geometric, LAWS),
     "PlanarGeometric": (fw.PlanarGeometric, {"alphabet": CITY, "epsilon": 1.0}),
     "Identity": (fw.Identity, {"alphabet": SOME}),

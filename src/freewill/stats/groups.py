@@ -161,7 +161,8 @@ class Group:
             return (self,)
         before = f"{name_of(self, short=True)}, " if beside else ""
         wanted = np.arange(1, most) / most * self.people
-        cuts = np.unique(np.searchsorted(np.cumsum(self.public), wanted, side="right"))
+        # By the middle of each part's people: the cut nearest to what is wanted.
+        cuts = np.unique(np.searchsorted(np.cumsum(self.public) - self.public / 2, wanted))
         ends = np.append(cuts[(cuts > 0) & (cuts < part.places)], part.places)
         groups, there = [], part.of(self.outputs)
         for first, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):

@@ -1,5 +1,6 @@
 """A family: one mechanism for every epsilon, of which everyone chooses their own."""
 
+import inspect
 import math
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -23,7 +24,7 @@ from freewill.domain.mechanisms.parameters import (
 from freewill.domain.mechanisms.rows import Rows
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Records
-from freewill.errors import ParameterError, shown
+from freewill.errors import ParameterError, several, shown
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.moments import Moments
 
@@ -91,6 +92,13 @@ class Family(Mechanism):
                 f'such as {{"buckets": 4}}.'
             )
         given = dict(self.held or {})
+        taken = {*inspect.signature(self.kind).parameters} - {"alphabet", "epsilon"}
+        unknown = [name for name in given if name not in taken]
+        if unknown:
+            raise ParameterError(
+                f"held={shown(given)} for {self._named}: has no parameter {shown(unknown[0])}; "
+                f"expected some of {', '.join(sorted(taken)) or 'none, for it has none'}."
+            )
         ends = [
             self._member(epsilon, given) for epsilon in (self.epsilons_of(0), self.epsilons_of(-1))
         ]
@@ -213,8 +221,8 @@ class Family(Mechanism):
             levels = np.asarray(self.level(epsilon))
             if levels.ndim and levels.shape != truth.shape:
                 raise ParameterError(
-                    f"epsilons of shape {levels.shape} for {truth.size} values: expected one "
-                    f"epsilon for all, or one a value."
+                    f"epsilons of shape {levels.shape} for {several(truth.size, 'value')}: "
+                    f"expected one epsilon for all, or one a value."
                 )
             levels = np.broadcast_to(levels, truth.shape)
         reports = self._rows(levels).reports(self.kind, truth, drawing)

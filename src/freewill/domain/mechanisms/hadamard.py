@@ -4,14 +4,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, Reports, Spec
+from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
+from freewill.domain.draws.each import coins
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.mechanisms.base import Noisy
@@ -110,12 +111,22 @@ class HadamardResponse(Noisy):
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Draw who answers by the own half, then one of its symbols, or of another half's."""
-        out = ~drawn(self.own, truth.size, rng).reshape(truth.shape)
+        return self._signs(truth, ~drawn(self.own, truth.size, rng).reshape(truth.shape), rng)
+
+    def _signs(self, truth: IntArray, out: BoolArray, rng: np.random.Generator) -> IntArray:
+        """Choose a symbol of the own half, or where `out` is of any other half."""
         places = rng.integers(0, self.order // 2, size=truth.shape)
         halves = np.zeros_like(places)
         if self.blocks > 1:
             halves = rng.integers(0, self._others, size=truth.shape)
         return self._symbols(truth, out, np.where(out, halves, 0), places)
+
+    @classmethod
+    def reports_of_rows(cls, rows: Rows, truth: IntArray, rng: np.random.Generator) -> IntArray:
+        """Do the same with an epsilon a row."""
+        first: Self = rows.member(0)
+        own = 1 / (1 + first._others * np.exp(-rows.each))
+        return first._signs(truth, ~coins(own, lambda row: rows.of(row).own, rng), rng)
 
     def _report(self, value: int, source: Source) -> int:
         """Toss the coin for the own half; else choose which other; then one of its symbols."""
