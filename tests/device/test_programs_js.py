@@ -185,6 +185,16 @@ def test_reports_are_remembered_and_foreign_ones_refused():
     assert found == [True] * len(good) + [False] * (len(asked) - len(good))
 
 
+def test_reports_at_the_ends_are_reports():
+    spec = programmed(SMALL, 1.0, buckets=12).for_devices()
+    asked = [["groups", "7:10"], ["groups", "0:0"], ["groups", "7:12"], ["signs", "0"]]
+    body = """({spec, asked}) => {
+      const read = survey.Survey.parse(spec);
+      return asked.map(([name, text]) => read.find(name).gives(text));
+    }"""
+    assert evaluated(body, {"spec": spec, "asked": asked}) == [True, True, False, True]
+
+
 def test_a_report_says_which_values_it_stands_for():
     survey = programmed(SMALL, 1.0)
     body = """({spec, asked}) => {

@@ -160,6 +160,8 @@ WRONG = [
     (HalfBits(SMALL, 1.0), _set(own=["1", 1.5]), "own=.*above 0 and below 1"),
     (HalfBits(SMALL, 1.0), _set(own=["1", 1, 1]), "own=.*above 0 and below 1"),
     (HalfBits(SMALL, 1.0), _set(own=["1", 10**9]), "own=.*above 0 and below 1"),
+    (HalfBits(SMALL, 1.0), _set(own=["1", 8193]), "own=.*above 0 and below 1"),
+    (HalfBits(SMALL, 1.0), _set(own=["1", 8192]), "has an epsilon of"),
     (HalfBits(SMALL, 1.0), _set(own="1"), "own=.*above 0 and below 1"),
     (HalfBits(SMALL, 1.0), _set(own=0.5), "own=.*above 0 and below 1"),
     (HalfBits(SMALL, 1.0), _set(own=["9", 4]), "has an epsilon of 1.25131442828"),
@@ -294,7 +296,7 @@ TABLES = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.later
 @pytest.mark.parametrize(("alphabet", "kind"), TABLES, ids=str)
 def test_tables_are_held_to_their_promise(alphabet, kind):
     """One that keeps it to the last digit is taken, and one that is beyond it by 1e-12 is not."""
@@ -353,3 +355,30 @@ def test_a_table_without_a_promise_is_told_as_it_is():
     assert even == 0
     assert found == pytest.approx(math.log(3), rel=1e-11)
     assert found > math.log(3)
+
+
+def test_every_pair_of_near_cells_is_held_to_its_distance():
+    """Of all pairs one alone is too far apart for its distance, in either direction."""
+    city, claim = fw.Grid(3, 2, cell=1.0), 0.4
+    apart = fw.distances(city)
+    pairs = [(z, x) for x in range(6) for z in range(x) if apart[x, z] < 1.5]
+    specs, steps = [], []
+    for place, pair in enumerate(pairs):
+        steps.append(math.exp(0.6 * claim * apart[pair]))
+        rare = np.full(6, 0.1)
+        rare[list(pair)] *= (steps[-1], 1 / steps[-1])[:: 1 if place % 2 else -1]
+        specs.append(tabled(city, np.column_stack([rare, 1 - rare]), "geo", claim))
+    assert len(pairs) == 11
+    for said, pair, step in zip(verdict(*specs), pairs, steps, strict=True):
+        words = r"output 0 is ([0-9.]+) times as likely from one of the values (\d) and (\d) as"
+        times, *values = re.search(words, said["error"]).groups()
+        assert tuple(map(int, values)) == pair
+        assert float(times) == pytest.approx(step**2, rel=1e-11)
+
+
+def test_of_a_tiny_epsilon_no_more_than_a_share_is_rounding():
+    law = np.array([[0.5, 0.5], [0.5 + 10 * 2.0**-53, 0.5 - 10 * 2.0**-53]])
+    specs = [tabled(fw.Linear(0, 1), law, "ldp", claim) for claim in (1e-15, 4e-15)]
+    refused, taken = verdict(*specs)
+    assert "times as likely" in refused["error"]
+    assert "menu" in taken

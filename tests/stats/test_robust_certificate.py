@@ -139,7 +139,7 @@ def test_what_it_certifies_holds_for_many_mixtures(alone, monkeypatch) -> None:
     """Of up to 100 values and 10^12 people; rounds for the shares may stall, and rarely do."""
     if alone:
         acquit_others(monkeypatch)
-    ends = [end for number in range(30) if (end := check(enlarged(12, number, 100)))]
+    ends = [end for number in range(40) if (end := check(enlarged(12, number, 100)))]
     assert len(ends) >= 15
     assert ends.count("certified") >= len(ends) - 1
 
