@@ -199,7 +199,7 @@ class _Part(NamedTuple):
     def apart(self) -> FloatArray:
         """Return how far any output tells two values apart, [value, other]."""
         every = np.arange(self.logs.shape[1])
-        return np.stack([self._ratios(value, every).max(axis=0) for value in every])
+        return np.stack([self._ratios(value, every).max(axis=0) for value in every.tolist()])
 
     def telling(self, pairs: list[Any]) -> Reports:
         """Return the outputs that tell these pairs of values apart best."""
