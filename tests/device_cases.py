@@ -21,7 +21,9 @@ PROGRAMMED = {
     *(one.name for one in (entry.build(3, 1.0) for entry in ENTRIES) if one.program() is not None),
 }
 """Kinds that travel with a program, for freewill.js does not know them by their names."""
-LAWFUL = [entry for entry in ENTRIES if "skeleton" not in entry.name]
+CHOSEN = {"family"}
+"""Kinds of which people choose an epsilon, and which no browser draws."""
+LAWFUL = [entry for entry in ENTRIES if not entry.name.startswith(("skeleton", *CHOSEN))]
 SIZE, EPSILON, VALUE = 6, 1.5, 2
 
 

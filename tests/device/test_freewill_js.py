@@ -125,6 +125,9 @@ def test_every_survey_of_the_docs_is_read():
     told = in_node("surveys", {"given": given})
     for text, answer in zip(given, told, strict=True):
         survey = fw.Survey.from_spec(json.loads(text))
+        if any(one.chooses_epsilon for one in survey.mechanisms.values()):
+            assert "mechanism 'family'" in answer["error"]
+            continue
         if any(one.name == "shokri" or one.program() for one in survey.mechanisms.values()):
             assert "Survey.save" in answer["error"]
             (known,) = in_node("surveys", {"given": [survey.for_devices()]})
