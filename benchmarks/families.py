@@ -110,6 +110,9 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+BENCHMARKS = (whole_way,)
+
+
 def main() -> None:
     """Print the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.families", description=__doc__)

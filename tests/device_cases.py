@@ -17,11 +17,6 @@ from freewill.domain.programs import drawable
 VECTORS = Path(__file__).parent / "device_vectors.json"
 COUNT = {"default": 1200, "planar-geometric": 150, "k-rr": 5000, "rappor": 150, "identity": 10}
 """Draws of each mechanism; those that read many bytes take their time in Python."""
-PROGRAMMED = {
-    "local-hashing",  # whose outputs no entry lists
-    *(one.name for one in (entry.build(3, 1.0) for entry in ENTRIES) if one.program() is not None),
-}
-"""Kinds that travel with a program, for freewill.js does not know them by their names."""
 LAWFUL = [
     entry for entry in ENTRIES if drawable(entry.build(3, 1.0)) and "how-to" not in entry.name
 ]

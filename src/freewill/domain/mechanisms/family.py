@@ -99,9 +99,7 @@ class Family(Mechanism):
                 f"held={shown(given)} for {self._named}: has no parameter {shown(unknown[0])}; "
                 f"expected some of {', '.join(sorted(taken)) or 'none, for it has none'}."
             )
-        ends = [
-            self._member(epsilon, given) for epsilon in (self.epsilons_of(0), self.epsilons_of(-1))
-        ]
+        ends = self._ends(given)
         lists = [name for name, value in ends[0].parameters().items() if not is_number(value)]
         if lists:
             raise ParameterError(
@@ -110,13 +108,9 @@ class Family(Mechanism):
             )
         if ends[0].output_space == ends[1].output_space:
             return given
-        middle = self._member(
-            self.epsilons_of(int(self.level(math.sqrt(math.prod(self.epsilon))))), {}
-        )
-        given = {**held_beside_epsilon(middle), **given}
-        ends = [
-            self._member(epsilon, given) for epsilon in (self.epsilons_of(0), self.epsilons_of(-1))
-        ]
+        middle = self.epsilons_of(self.level(math.sqrt(math.prod(self.epsilon))))
+        given = {**held_beside_epsilon(self._member(middle, {})), **given}
+        ends = self._ends(given)
         if ends[0].output_space != ends[1].output_space:
             raise ParameterError(
                 f"{self._named} cannot be: its reports at epsilon {self.epsilon[0]:g} are "
@@ -124,6 +118,10 @@ class Family(Mechanism):
                 f"parameter holds their form."
             )
         return given
+
+    def _ends(self, held: Spec) -> list[Any]:
+        """Return the members with the least and the largest epsilon."""
+        return [self._member(end, held) for end in self.epsilons_of(np.array([0, self.last]))]
 
     def _member(self, epsilon: Any, held: Spec) -> Any:
         return self.kind.from_parameters(self.alphabet, {**held, "epsilon": float(epsilon)})
@@ -137,10 +135,9 @@ class Family(Mechanism):
         return math.floor((high - low) / self.step + NEAR)
 
     def epsilons_of(self, levels: Any) -> FloatArray:
-        """Return the epsilons of levels, from the end where they are negative."""
+        """Return the epsilons of levels."""
         low, high = self.epsilon
-        places = np.where(np.asarray(levels) < 0, np.asarray(levels) + self.last + 1, levels)
-        epsilons = low + places * self.step
+        epsilons = low + np.asarray(levels) * self.step
         # The upper end itself, where rounding alone has missed it.
         return np.where(epsilons > high - NEAR * self.step, high, epsilons)
 

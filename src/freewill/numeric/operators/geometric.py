@@ -119,7 +119,8 @@ class GeometricOperator(Operator):
         """Return the rows as an array."""
         if columns is None and 0 < 2 * self.decays.size <= self.outputs.size:
             return self._windows()
-        return np.asarray(np.exp(self._exponents(columns)))
+        exponents = self._exponents(columns)
+        return np.exp(exponents, out=exponents)
 
     def _windows(self) -> FloatArray:
         """Return the rows: a^|t| for t from 1 - k to k - 1 has those of a mechanism as windows."""
@@ -134,8 +135,11 @@ class GeometricOperator(Operator):
 
     def _exponents(self, columns: IntArray | None) -> FloatArray:
         wanted = np.arange(self.size) if columns is None else columns
-        gaps = np.abs(np.subtract.outer(self.outputs, wanted))
-        return np.asarray(-self.sharpness[:, None] * gaps)
+        # In one array: fresh memory costs more than the products.
+        exponents = np.subtract.outer(self.outputs.astype(np.float64), wanted)
+        np.abs(exponents, out=exponents)
+        exponents *= -self.sharpness[:, None]
+        return exponents
 
 
 @dataclass(frozen=True, eq=False)
