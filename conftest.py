@@ -42,8 +42,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep what passes, for a run of the rest."""
-    # A process of xdist hands its reports to the one that started it.
-    if not hasattr(config, "workerinput") and not config.getoption("rest"):
+    # A process of xdist hands its reports to the one that started it; a list of tests is no run.
+    lists = config.getoption("rest") or config.getoption("collectonly")
+    if not hasattr(config, "workerinput") and not lists:
         config.pluginmanager.register(Passed(config))
 
 
