@@ -151,7 +151,8 @@ def test_promise_is_the_largest_and_words_say_whose_counts():
     words = fw.explain(mine).sentences
     assert "Your own epsilon is what counts" in words[0]
     assert "from 0.1 to 5" in words[0]
-    assert words[1:] == fw.explain(fw.Geometric(LINE, 5.0)).sentences
+    assert "said of 5, the largest" in words[1]
+    assert words[2:] == fw.explain(fw.Geometric(LINE, 5.0)).sentences
 
 
 # The law of many epsilons ----------------------------------------------------------------------

@@ -20,7 +20,7 @@ export default {
     "weak_typical": "Careful: this promise is weak. Two {values} picked blindly are {distance} apart on average, and at that distance it lets a report tell them apart almost for sure."
   },
   "family": {
-    "choice": "You choose epsilon yourself, from {low} to {high}, and your report says which: the smaller it is, the less your report tells.",
+    "choice": "You choose epsilon yourself, from {low} to {high}, and your report says which: the smaller it is, the less your report tells. Your own epsilon is what counts.",
     "largest": "What follows is said of {high}, the largest."
   },
   "truth": {

@@ -18,11 +18,10 @@ from freewill.domain.mechanisms.composed import (
     added_up,
     checked_inner,
     inner_spec,
-    of_full_rank,
     promised,
     read_inner,
 )
-from freewill.domain.mechanisms.parameters import no_witnesses
+from freewill.domain.mechanisms.parameters import no_witnesses, of_full_rank
 from freewill.domain.packed_outputs import Records
 from freewill.errors import AlphabetError, LawError, ParameterError, SpecError, several, shown
 from freewill.numeric.operators.row_product import RowProduct

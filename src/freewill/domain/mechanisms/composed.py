@@ -46,16 +46,6 @@ def read_inner(alphabet: Alphabet, spec: Any, name: str) -> Mechanism:
     return from_spec({"version": SPEC_VERSION, **spec, "alphabet": alphabet.spec()})
 
 
-def of_full_rank(mechanism: Mechanism) -> bool:
-    """Say whether a law is of full rank by its kind; a kind derived from it may have another."""
-    for kind in type(mechanism).__mro__:
-        if "full_rank" in vars(kind):
-            return bool(mechanism.full_rank)
-        if vars(kind).keys() & {"operator", "law", "output_space"}:
-            return False
-    return False
-
-
 def promised(mechanism: Mechanism) -> Guarantee:
     """Return an epsilon that a mechanism keeps: its own or, of a promise about averages, its law's.
 

@@ -152,3 +152,13 @@ def held_beside_epsilon(mechanism: Any) -> Spec:
     """Return all parameters of a mechanism but its epsilon, to be held while that is varied."""
     given = {**mechanism.parameters(), **mechanism.shape()}
     return {name: value for name, value in given.items() if name != "epsilon"}
+
+
+def of_full_rank(mechanism: Any) -> bool:
+    """Say whether a law is of full rank by its kind; a kind derived from it may have another."""
+    for kind in type(mechanism).__mro__:
+        if "full_rank" in vars(kind):
+            return bool(mechanism.full_rank)
+        if vars(kind).keys() & {"operator", "law", "output_space"}:
+            return False
+    return False

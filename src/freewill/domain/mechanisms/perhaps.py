@@ -17,10 +17,10 @@ from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.mechanisms.composed import (
     checked_inner,
     inner_spec,
-    of_full_rank,
     promised,
     read_inner,
 )
+from freewill.domain.mechanisms.parameters import of_full_rank
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.moments import Moments
 from freewill.numeric.operators.silent import SilentMoments, SilentOperator

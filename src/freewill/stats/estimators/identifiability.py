@@ -5,7 +5,7 @@ from scipy.linalg import null_space, qr
 from scipy.linalg.lapack import dpotrf
 
 from freewill.core.types import FloatArray
-from freewill.domain.mechanisms.composed import of_full_rank
+from freewill.domain.mechanisms.parameters import of_full_rank
 from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.groups import Group
 
