@@ -10,9 +10,9 @@ from service_cases import SURVEY, needs_serve, people, served
 pytestmark = needs_serve
 MOST_FILES = 45
 """Files that a refresh may run through, over three kinds of mechanism, the store among them: of
-them `stats/reach.py`, for few people, `choice/sensitivity.py`, for what could go unnoticed, those by
-which RAPPOR is one of many unary encodings and its reports are bytes among others, and three by which
-everybody may have an epsilon of their own (`mechanisms/rows.py`, `stats/groups.py`, `splits.py`)."""
+them `stats/reach.py`, for few people, `choice/sensitivity.py`, for what could go unnoticed, those
+by which RAPPOR is one of many unary encodings and its reports are bytes among others, and three by
+which everybody may have an epsilon of their own (`rows.py`, `groups.py`, `splits.py`)."""
 
 
 def test_a_refresh_runs_through_few_files(tmp_path):
