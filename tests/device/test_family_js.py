@@ -74,7 +74,8 @@ WRONG = {
     '{"epsilon": [0.1, 701]}': "must be <= 700",
     '{"step": 0}': "must be a number > 0",
     '{"step": 1e-9}': "more than 16,777,216 levels",
-    '{"held": {}}': "has no field 'held'",
+    '{"held": {}}': "its members share nothing but their kind",
+    '{"kind": "local-hashing", "held": {"buckets": 4}}': "offer some of them one by one",
 }
 
 

@@ -35,12 +35,19 @@ export class Family extends Mechanism {
    * @param {string} kind of the members
    * @param {[number, number]} epsilon the least and the largest
    * @param {number | null} [step] the least, unless given
+   * @param {unknown} [held] what members of other kinds share: none here
    */
-  constructor(alphabet, kind, epsilon, step = null) {
+  constructor(alphabet, kind, epsilon, step = null, held = null) {
     super("family", alphabet);
     if (typeof kind !== "string" || !Object.hasOwn(MEMBERS, kind)) {
       const drawn = Object.keys(MEMBERS).join(", ");
-      throw new UndrawableError(`a family of ${shown(kind)}: expected one of ${drawn}, the kinds that browsers draw at any epsilon.`);
+      throw new UndrawableError(
+        `a family of ${shown(kind)}: expected one of ${drawn}, the kinds that browsers draw at any epsilon. Of others ` +
+          "Survey.save has no program for all epsilons: offer some of them one by one.",
+      );
+    }
+    if (held !== null) {
+      throw new FreewillError(`held=${shown(held)} for a family of ${kind}: its members share nothing but their kind. Leave it out.`);
     }
     this.member = kind;
     this.#member = MEMBERS[kind];

@@ -20,7 +20,7 @@ const LONGEST_NAME = 200;
  * @type {Record<string, {Kind: any, needed: string[], free: string[]}>}
  */
 const KINDS = {
-  family: { Kind: Family, needed: ["kind", "epsilon"], free: ["step"] },
+  family: { Kind: Family, needed: ["kind", "epsilon"], free: ["step", "held"] },
   geometric: { Kind: Geometric, needed: ["epsilon"], free: [] },
   identity: { Kind: Identity, needed: [], free: [] },
   "k-rr": { Kind: KRR, needed: ["epsilon"], free: [] },
