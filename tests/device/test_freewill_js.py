@@ -134,8 +134,9 @@ def test_every_survey_of_the_docs_is_read():
         if lacking or len(drawn) < len(offered):
             assert "Survey.save" in answer["error"]
             whole = fw.Survey(survey.alphabet, drawn).for_devices()
-            (answer,) = in_node("surveys", {"given": [whole]})
-        assert answer == len(drawn)
+            assert in_node("surveys", {"given": [whole]}) == [len(drawn)]
+        else:
+            assert answer == len(drawn)
     assert len(given) >= 5
 
 
