@@ -64,8 +64,9 @@ class Group:
     @property
     def light(self) -> bool:
         """Whether the reports were counted, or are few and lie in memory."""
-        space: Any = self.mechanism.output_space
-        bits = self.rows * (8 * space.width if space.packed else self.mechanism.alphabet.size)
+        space = self.mechanism.output_space
+        wide = 8 * space.empty().shape[1] if space.packed else self.mechanism.alphabet.size
+        bits = self.rows * wide
         return self.table is not None or (bits <= _FEW_BITS and self.held)
 
     @cached_property
