@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -375,7 +376,8 @@ def family_law(oracle):
     def law(family):
         low, high = family.epsilon
         count = round((high - low) / family.step) + 1
-        epsilons = [low + level * family.step for level in range(count - 1)] + [high]
+        exact = [Fraction(repr(number)) for number in (low, family.step)]
+        epsilons = [float(exact[0] + level * exact[1]) for level in range(count - 1)] + [high]
         members = [family.kind(family.alphabet, e, **family.held) for e in epsilons]
         return np.hstack([oracle(member) / count for member in members])
 

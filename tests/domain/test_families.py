@@ -30,11 +30,13 @@ def family(kind=fw.KRR, epsilon=(0.1, 5.0), step=None, **more):
 # Levels ----------------------------------------------------------------------------------------
 
 
-def test_levels_are_plain_sums_that_end_at_the_largest_epsilon():
+def test_levels_are_sums_of_decimals_that_end_at_the_largest_epsilon():
     mine = family()
     assert mine.levels.size == 50
-    assert mine.levels.tolist() == [0.1 + level * 0.1 for level in range(49)] + [5.0]
-    assert family(epsilon=(0.1, 5.05)).levels[-1] == 0.1 + 49 * 0.1
+    assert mine.levels.tolist() == [tenths / 10 for tenths in range(1, 51)]
+    assert family(epsilon=(0.1, 5.05)).levels[-1] == 5.0
+    third = family(epsilon=(1 / 3, 2.1)).levels  # whose decimals no double holds
+    assert third.tolist() == [1 / 3 + level * (1 / 3) for level in range(6)]
     assert family(epsilon=(0.3, 0.3)).levels.tolist() == [0.3]
     assert family(epsilon=(0.1, 0.3)).levels.tolist() == [0.1, 0.2, 0.3]  # 0.1 + 2 * 0.1 > 0.3
 
@@ -64,10 +66,10 @@ def test_epsilons_are_rounded_down_to_a_level(low, wide, steps, part):
 
 
 def test_a_decimal_that_is_meant_is_its_level():
-    """0.1 + 2 * 0.1 is a hair above 0.3: whoever writes 0.3 means it."""
+    """(0.3 - 0.1) / 0.1 is a hair below 2: whoever writes 0.3 means it."""
     mine = family()
     assert [mine.level(tenth / 10) for tenth in range(1, 51)] == list(range(50))
-    assert mine.at(0.3).epsilon == 0.1 + 2 * 0.1
+    assert mine.at(0.3).epsilon == 0.3
     assert mine.at(0.29).epsilon == 0.2
 
 
@@ -262,7 +264,7 @@ def test_a_device_counts_the_epsilon_that_was_used():
     memory, budget = fw.Memory(), fw.Budget(2)
     device = fw.Device(survey, memory=memory, budget=budget)
     row = device.row(3, "yours", epsilon=1.37)
-    assert budget.spent == Fraction("1.3000000000000003")  # 0.1 + 12 * 0.1, as doubles have it
+    assert budget.spent == Fraction("1.3")
     levels, _ = survey.find("yours").output_space.split(survey.find("yours").read([row["value"]]))
     assert levels.tolist() == [12]
     assert device.row(4, "yours", epsilon=0.2) == row  # sent already, whatever is asked now
@@ -271,8 +273,8 @@ def test_a_device_counts_the_epsilon_that_was_used():
     other = fw.Device(survey, memory=memory, budget=budget, question="another one")
     with pytest.raises(fw.BudgetError, match=r"costs epsilon 0\.8, and of the budget of 2"):
         other.report(3, epsilon=0.85)
-    other.report(3, epsilon=0.6)
-    assert budget.spent == Fraction("1.3000000000000003") + Fraction("0.6")
+    other.report(3, epsilon=0.7)
+    assert budget.left == 0  # 1.3 and 0.7 are 2, as they are written
 
 
 def test_a_device_asks_for_an_epsilon_where_there_is_one_to_choose():
@@ -282,3 +284,22 @@ def test_a_device_asks_for_an_epsilon_where_there_is_one_to_choose():
         fw.Device(fw.KRR(LINE, 1.0)).report(3, epsilon=0.5)
     with pytest.raises(fw.ParameterError, match=r"from 0\.1 to 5"):
         fw.Device(family()).report(3, epsilon=7)
+
+
+@given(
+    st.integers(1, 9_999),
+    st.integers(1, 9_999),
+    st.integers(0, 6),
+    st.integers(0, 2_000),
+)
+def test_levels_are_the_decimals_that_people_write(low, step, digits, last):
+    """Level 12 of (0.1, 5) is 1.3, and not 1.3000000000000003: budgets add up."""
+    first, each = (float(Fraction(number, 10**digits)) for number in (low, step))
+    high = float(Fraction(low + last * step, 10**digits))
+    if high > 700:
+        return
+    mine = fw.Family(fw.KRR, LINE, (first, high), step=each)
+    assert mine.last == last
+    exact = [float(Fraction(low + level * step, 10**digits)) for level in range(last + 1)]
+    assert mine.levels.tolist() == exact
+    assert mine.level(exact).tolist() == list(range(last + 1))

@@ -19,6 +19,8 @@ const MEMBERS = { geometric: Geometric, "k-rr": KRR, "planar-geometric": PlanarG
 const MOST_LEVELS = 2 ** 24;
 /** Share of a step by which an epsilon may fall short of a level and still be at it. */
 const NEAR = 1e-6;
+/** Powers of ten, and whole numbers below, that doubles hold. */
+const [EXACT_POWERS, EXACT_WHOLE] = [22, 2n ** 53n];
 
 /** A mechanism for every epsilon from `low` to `high`, in steps. */
 export class Family extends Mechanism {
@@ -27,6 +29,8 @@ export class Family extends Mechanism {
   #member;
   /** @type {[number, number]} bytes of a level, and of a report of a member */
   #widths;
+  /** @type {[number, number, number]} the least epsilon and the step as whole numbers, over the third */
+  #decimals;
   /** @type {[number, any] | null} the member that was used last, and its level */
   #last = null;
 
@@ -63,6 +67,7 @@ export class Family extends Mechanism {
     }
     /** The largest level. */
     this.last = Math.floor((high - low) / this.#step + NEAR);
+    this.#decimals = decimals(low, this.#step, this.last);
     const { promise, outputs } = this.#made(this.last);
     this.outputs = null;
     this.promise = promise;
@@ -75,7 +80,8 @@ export class Family extends Mechanism {
   /** @type {(level: number) => number} the epsilon of a level */
   epsilonAt(level) {
     const [low, high] = this.#range;
-    const epsilon = low + level * this.#step;
+    const [start, each, scale] = this.#decimals;
+    const epsilon = (start + level * each) / scale;
     // The upper end itself, where rounding alone has missed it.
     return epsilon > high - NEAR * this.#step ? high : epsilon;
   }
@@ -168,6 +174,29 @@ function checkedRange(epsilon, kind) {
   throw new FreewillError(
     `epsilon=${shown(epsilon)} for a family of ${kind}: expected [lowest, largest], two numbers > 0 in this order.`,
   );
+}
+
+/**
+ * Return the least epsilon and the step as whole numbers, and the power of ten that both are over. Of these all is
+ * exact up to the one division: level 12 of 0.1 to 5 is 1.3, as it is written. Where doubles do not hold the numbers,
+ * they stay as they are.
+ *
+ * @param {number} low
+ * @param {number} step
+ * @param {number} last
+ * @returns {[number, number, number]}
+ */
+function decimals(low, step, last) {
+  const written = [low, step].map((number) => {
+    const [mantissa, power] = number.toExponential().split("e");
+    const [first, rest = ""] = mantissa.split(".");
+    return { digits: first + rest, scale: rest.length - Number(power) };
+  });
+  const scale = Math.max(0, ...written.map((one) => one.scale));
+  if (scale > EXACT_POWERS) return [low, step, 1];
+  const [start, each] = written.map((one) => BigInt(one.digits + "0".repeat(scale - one.scale)));
+  if (start + BigInt(last) * each >= EXACT_WHOLE) return [low, step, 1];
+  return [Number(start), Number(each), Number(`1e${scale}`)];
 }
 
 /** @type {(number: number) => number} bytes that hold a whole number */

@@ -3,6 +3,7 @@
 import inspect
 import math
 from dataclasses import dataclass, fields, replace
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -34,6 +35,8 @@ NEAR = 1e-6
 """Share of a step by which an epsilon may fall short of a level and still be at it.
 
 0.3 is meant where 0.1 + 2 * 0.1 is 0.30000000000000004."""
+_EXACT_POWERS, _EXACT_WHOLE = 22, 1 << 53
+"""Powers of ten, and whole numbers below, that doubles hold."""
 _KEPT = 1 << 10
 """Members that are kept once they were made."""
 
@@ -134,10 +137,25 @@ class Family(Mechanism):
         low, high = self.epsilon
         return math.floor((high - low) / self.step + NEAR)
 
+    @cached_property
+    def _decimals(self) -> tuple[float, float, float]:
+        """Lowest epsilon and step as whole numbers, over the same power of ten.
+
+        Of these all is exact up to the one division: level 12 of (0.1, 5) is the double 1.3, as it
+        is written, and budgets add up. Numbers that doubles cannot hold so stay as they are.
+        """
+        given = [Decimal(repr(number)).normalize() for number in (self.epsilon[0], self.step)]
+        digits = max(0, *(-int(number.as_tuple().exponent) for number in given))
+        start, each = (int(number.scaleb(digits)) for number in given)
+        if digits > _EXACT_POWERS or start + self.last * each >= _EXACT_WHOLE:
+            return self.epsilon[0], self.step, 1.0
+        return float(start), float(each), 10.0**digits
+
     def epsilons_of(self, levels: Any) -> FloatArray:
         """Return the epsilons of levels."""
-        low, high = self.epsilon
-        epsilons = low + np.asarray(levels) * self.step
+        high = self.epsilon[1]
+        start, each, scale = self._decimals
+        epsilons = (start + np.asarray(levels) * each) / scale
         # The upper end itself, where rounding alone has missed it.
         return np.where(epsilons > high - NEAR * self.step, high, epsilons)
 
