@@ -9,7 +9,7 @@ from tools.javascript import evaluated, in_node, node
 import freewill as fw
 from device_cases import skipped
 from freewill.domain.draws.sources import GivenBytes
-from program_cases import drawn
+from naive_draws import drawn
 
 pytestmark = skipped(node(), "Node 18 or newer")
 LINE = fw.Linear(0, 9)

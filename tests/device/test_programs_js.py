@@ -14,6 +14,7 @@ from device_cases import skipped
 from freewill.device.budget import cost
 from freewill.domain.draws.sources import GivenBytes
 from freewill.domain.mechanisms import registry
+from naive_draws import bucket_of, drawn
 from program_cases import (
     KINDS,
     VECTORS,
@@ -22,8 +23,6 @@ from program_cases import (
     Groups,
     HalfBits,
     Signs,
-    bucket_of,
-    drawn,
     in_blocks,
     law_of,
     programmed,
