@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -46,6 +46,7 @@ class Silent(Mechanism):
 
     alphabet: Alphabet | None = None
     name: ClassVar[str] = "silent"
+    tabulated: ClassVar[bool] = True
 
     @property
     def output_space(self) -> Symbols:
@@ -84,6 +85,8 @@ class OfAttributes(Mechanism):
 
     alphabet: Product
     parts: tuple[Mechanism, ...]
+    sends: ClassVar[Literal["all", "one"]] = "all"
+    """Whether a report tells of all attributes that are answered, or of one that is drawn."""
 
     @property
     def by_name(self) -> dict[str, Mechanism]:
@@ -94,6 +97,11 @@ class OfAttributes(Mechanism):
     def answered(self) -> frozenset[str]:
         """The names of the attributes that reports tell of."""
         return frozenset(n for n, part in self.by_name.items() if not isinstance(part, Silent))
+
+    @property
+    def reports_on(self) -> tuple[str, ...]:
+        """The names of the attributes that are audited: all, those without an answer too."""
+        return tuple(self.by_name)
 
     @classmethod
     def stacked(cls, mechanisms: Sequence[Self], outputs: Sequence[Reports]) -> KroneckerOperator:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -39,6 +39,7 @@ class OneOf(OfAttributes):
     alphabet: Product
     parts: tuple[Mechanism, ...]
     name: ClassVar[str] = "one-of"
+    sends: ClassVar[Literal["all", "one"]] = "one"
 
     def __init__(self, *parts: Product | Mapping[str, Mechanism], **named: Mechanism) -> None:
         alphabet, own = attribute_parts(self.name, parts, named)
