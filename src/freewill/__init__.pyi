@@ -26,6 +26,7 @@ from freewill.domain.guarantees.promises import Guarantee as Guarantee
 from freewill.domain.guarantees.promises import JointGuarantee as JointGuarantee
 from freewill.domain.leakage import Leakage as Leakage
 from freewill.domain.leakage import leakage as leakage
+from freewill.domain.mechanisms.asked import Asked as Asked
 from freewill.domain.mechanisms.base import Mechanism as Mechanism
 from freewill.domain.mechanisms.base import Noisy as Noisy
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto as BlahutArimoto
@@ -67,6 +68,7 @@ from freewill.domain.metrics import emd as emd
 from freewill.domain.metrics import kl as kl
 from freewill.domain.metrics import l2 as l2
 from freewill.domain.metrics import total_variation as total_variation
+from freewill.domain.questionnaire import Questionnaire as Questionnaire
 from freewill.domain.survey import Survey as Survey
 from freewill.errors import AlphabetError as AlphabetError
 from freewill.errors import BudgetError as BudgetError

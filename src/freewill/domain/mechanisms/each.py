@@ -154,7 +154,7 @@ class Each(OfAttributes):
     >>> people = fw.Product(age=ages, vote=votes)
     >>> shy = fw.Each(people, age=fw.Silent(), vote=fw.KRR(votes, 1.0))
     >>> sorted(shy.report({"age": 41, "vote": "no"}, np.random.default_rng(1)).items())
-    [('age', 'nothing'), ('vote', 'no')]
+    [('age', 'nothing'), ('vote', 'yes')]
     """
 
     alphabet: Product

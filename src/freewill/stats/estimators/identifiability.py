@@ -105,16 +105,17 @@ def _answered(evidence: Evidence) -> list[frozenset[str]] | None:
     if not attributes_of(evidence.alphabet):
         return None
     sets: set[frozenset[str]] = set()
-    for mechanism in evidence.mechanisms:
-        some = mechanism.by_attribute(mechanism.output_space.empty())
-        for one in some if some is not None else ():
+    for group in evidence.groups:
+        outputs = group.outputs if group.held else group.mechanism.output_space.empty()
+        some = group.mechanism.by_attribute(outputs)
+        for one in some or ():
             said = {
                 n: p for n, p in named(evidence.alphabet, one.parts) if not isinstance(p, Silent)
             }
             if not all(map(of_full_rank, said.values())):
                 return None
             sets.add(frozenset(said))
-        if some is None:
+        if not some:
             return None
     return [one for one in sets if not any(one < other for other in sets)]
 
