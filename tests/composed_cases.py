@@ -46,19 +46,8 @@ def composed_law(mechanism: Any) -> np.ndarray:
             return np.array(rows)
         case fw.Silent():
             return np.ones((mechanism.alphabet.size, 1))
-        case fw.Each():
-            return record_rows(mechanism, lambda each: _all_products(each))
-        case fw.OneOf():
-            some = [not isinstance(part, fw.Silent) for part in mechanism.parts]
-            return record_rows(
-                mechanism,
-                lambda each: [
-                    chance / sum(some)
-                    for drawn, row in zip(some, each, strict=True)
-                    if drawn
-                    for chance in row
-                ],
-            )
+        case fw.Each() | fw.OneOf():
+            return record_law(mechanism)
         case fw.Perhaps():
             inner = composed_law(mechanism.inner)
             silent = np.full((len(inner), 1), 1 - mechanism.chance)
@@ -75,17 +64,22 @@ def composed_law(mechanism: Any) -> np.ndarray:
     return LAWS[mechanism.name](mechanism)
 
 
-def record_rows(mechanism: Any, row: Any) -> np.ndarray:
-    """A row a record, from the rows of its attributes' values; the last attribute fastest."""
+def record_law(mechanism: Any) -> np.ndarray:
+    """The law of reports about records, a row a record; the last attribute fastest."""
     laws = [composed_law(part).tolist() for part in mechanism.parts]
-    records = itertools.product(*map(range, map(len, laws)))
-    return np.array(
-        [row([law[x] for law, x in zip(laws, record, strict=True)]) for record in records]
-    )
-
-
-def _all_products(rows: list[list[float]]) -> list[float]:
-    return [math.prod(chances) for chances in itertools.product(*rows)]
+    rows = []
+    for record in itertools.product(*(range(len(law)) for law in laws)):
+        own = [law[x] for law, x in zip(laws, record, strict=True)]
+        if isinstance(mechanism, fw.Each):
+            rows.append([math.prod(chances) for chances in itertools.product(*own)])
+            continue
+        drawn = [
+            row
+            for row, part in zip(own, mechanism.parts, strict=True)
+            if not isinstance(part, fw.Silent)
+        ]
+        rows.append([chance / len(drawn) for row in drawn for chance in row])
+    return np.array(rows)
 
 
 def two_answers(size: int, epsilon: float) -> fw.Each:

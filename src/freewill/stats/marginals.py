@@ -30,8 +30,8 @@ def factored_of(evidence: Evidence) -> Factored:
             one for one in evidence.mechanisms if one.by_attribute(one.output_space.empty()) is None
         )
         raise EvidenceError(
-            f"{whole} reports whole records, and not one attribute by itself: its reports have no "
-            f"marginal. Estimate the joint distribution, and take the marginal of the estimate."
+            f"{whole}: its reports are of whole records, and of no attribute by itself. They have "
+            f"no marginal. Estimate the joint distribution, and take the marginal of the estimate."
         )
     return factored
 

@@ -8,7 +8,8 @@ outputs of all attributes, and the worst two records of the values that these te
 
 k_1 + .. + k_d numbers an output where pairs of records would be k^2. A report of one attribute that
 was drawn, P(i, y | x) = P_i(y | x_i) / m, tells as much as the attribute of which most is told:
-there the maximum takes the place of the sum. Per unit of a distance that is a sum of weighted ones,
+there the maximum takes the place of the sum. Where people choose among several mechanisms for an
+attribute, the least private counts. Per unit of a distance that is a sum of weighted ones,
 sum r_i <= max (r_i / (w_i d_i)) sum w_i d_i: of both kinds the epsilon is the largest of those of
 the attributes by their weights, which records reach that differ in one attribute alone.
 """
@@ -86,10 +87,9 @@ class ExactJointAudit(ExactAudit):
         return {**super().describe(), "attributes": each}
 
 
-def parts_on(mechanism: Any) -> dict[str, Any] | None:
-    """Return the mechanisms of the attributes that are reported on; None where there are none."""
-    names = getattr(mechanism, "reports_on", None)
-    return None if names is None else {name: mechanism.by_name[name] for name in names}
+def is_joint(mechanism: Any) -> bool:
+    """Say whether reports are of several attributes, each by mechanisms of its own."""
+    return hasattr(mechanism, "audited")
 
 
 def audit_attributes(
@@ -98,11 +98,17 @@ def audit_attributes(
     """Find the worst records and the worst report, by an audit of each attribute."""
     combine = _Combined.of(mechanism, claim)
     audits, parts = {}, []
-    for name, (part, promise) in combine.parts.items():
+    for name, members in combine.parts.items():
         with raised_as(LawError, f"attribute {name!r}: "):
-            audits[name] = audit_epsilon(part, combine.claim_on(part))
-            own = audits[name] if promise.kind == claim.kind else audit_epsilon(part, promise)
-        parts.append((name, replace(own, claim=promise)))
+            every = [audit_epsilon(part, combine.claim_on(part)) for part, _ in members]
+            held = [
+                replace(one if own.kind == claim.kind else audit_epsilon(part, own), claim=own)
+                for one, (part, own) in zip(every, members, strict=True)
+            ]
+        most = max(one.at_most for one in every)
+        worst = max(range(len(every)), key=lambda place: every[place].epsilon)
+        audits[name] = replace(every[worst], most=most)
+        parts.append((name, next((one for one in held if not one.holds), held[worst])))
 
     def total(read: Callable[[Audit], float]) -> float:
         return combine({n: read(own) / combine.weights[n] for n, own in audits.items()})
@@ -141,25 +147,32 @@ def exact_attributes(
             f"adversary's loss. Audit the attribute's own mechanism for that."
         )
     combine = _Combined.of(mechanism, claim)
-    audits, lengths, parts = {}, {}, []
-    for name, (part, promise) in combine.parts.items():
-        with raised_as(LawError, f"attribute {name!r}: "):
-            own = exact_audit(part, promise)
-            measured = own
-            if claim.kind == "geo" and promise.kind != "geo":
-                measured = exact_audit(part, combine.claim_on(part))
-        far = claim.kind != "geo" and promise.kind == "geo" and own.realised.is_finite()
-        lengths[name] = Decimal(widest(part.alphabet) if far else 1.0)
-        audits[name] = measured
-        parts.append((name, own))
+    audits: dict[str, list[ExactAudit]] = {}
+    lengths: dict[str, list[Decimal]] = {}
+    parts: list[tuple[str, ExactAudit]] = []
+    for name, members in combine.parts.items():
+        audits[name], lengths[name], held = [], [], []
+        for part, promise in members:
+            with raised_as(LawError, f"attribute {name!r}: "):
+                own = measured = exact_audit(part, promise)
+                if claim.kind == "geo" and promise.kind != "geo":
+                    measured = exact_audit(part, combine.claim_on(part))
+            far = claim.kind != "geo" and promise.kind == "geo" and own.realised.is_finite()
+            lengths[name].append(Decimal(widest(part.alphabet) if far else 1.0))
+            audits[name].append(measured)
+            held.append(own)
+        worst = max(range(len(held)), key=lambda n: audits[name][n].realised * lengths[name][n])
+        parts.append((name, next((one for one in held if not one.holds), held[worst])))
 
     def total(read: Callable[[ExactAudit], Decimal]) -> Decimal:
         with localcontext(Context(prec=_DIGITS, rounding=ROUND_CEILING)):
-            each = audits.items()
-            weights = {name: Decimal(combine.weights[name]) for name, _ in each}
-            return combine({n: read(own) * lengths[n] / weights[n] for n, own in each})
+            largest = {
+                name: max(read(one) * far for one, far in zip(every, lengths[name], strict=True))
+                for name, every in audits.items()
+            }
+            return combine({n: one / Decimal(combine.weights[n]) for n, one in largest.items()})
 
-    every = list(audits.values())
+    every = [one for some in audits.values() for one in some]
     return ExactJointAudit(
         claim,
         total(lambda own: own.realised),
@@ -176,17 +189,18 @@ def exact_attributes(
 
 @dataclass(frozen=True, eq=False)
 class _Combined:
-    """How epsilons of attributes make one: the mechanism and promise of each, and its weight."""
+    """How epsilons of attributes make one: the mechanisms and promises of each, and its weight."""
 
     claim: Guarantee
-    parts: dict[str, tuple[Any, Guarantee]]
+    parts: dict[str, list[tuple[Any, Guarantee]]]
+    """The mechanisms that an attribute may be reported by, and their promises."""
     weights: Mapping[str, float]
     largest: bool
 
     @classmethod
     def of(cls, mechanism: Any, claim: Guarantee) -> "_Combined":
         """Return how those of a mechanism make one of the kind of a claim."""
-        alphabet, by_name = mechanism.alphabet, parts_on(mechanism) or {}
+        alphabet = mechanism.alphabet
         weights = dict.fromkeys(alphabet.attributes, 1.0)
         if claim.kind == "geo":
             if alphabet.weights is None:
@@ -195,9 +209,9 @@ class _Combined:
                     f"the product weights=..., or claim an epsilon of LDP."
                 )
             weights = alphabet.weights
-        promises = dict(mechanism.guarantee().parts)
         parts = {
-            name: (part, promises[name].within(part.alphabet)) for name, part in by_name.items()
+            name: [(part, promise.within(part.alphabet)) for part, promise in members]
+            for name, members in mechanism.audited().items()
         }
         return cls(claim, parts, weights, claim.kind == "geo" or mechanism.sends == "one")
 

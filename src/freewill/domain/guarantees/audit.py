@@ -24,7 +24,7 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.guarantees.attributes import (
     audit_attributes,
     exact_attributes,
-    parts_on,
+    is_joint,
     typical_exponent,
 )
 from freewill.domain.guarantees.epsilon import Audit, audit_epsilon
@@ -143,7 +143,7 @@ def audit(
     held: Any = mechanism.guarantee() if claim is None else claim
     if not isinstance(held, Guarantee | AdversaryLoss):
         raise ParameterError(f'claim={shown(held)}: expected a promise, as Guarantee("ldp", 1.5).')
-    if parts_on(mechanism) is not None:
+    if is_joint(mechanism):
         return _of_attributes(mechanism, held, exact)
     if isinstance(held, Guarantee):
         held = held.within(mechanism.alphabet)
@@ -166,7 +166,7 @@ def _of_attributes(mechanism: Any, claim: Any, exact: bool) -> Any:
         f"{name}: {warning}"
         for name, own in outcome.parts
         for warning in (
-            *_truth_warnings(mechanism.by_name[name]),
+            *[one for part, _ in mechanism.audited()[name] for one in _truth_warnings(part)],
             *_odds_warnings(own.claim, mechanism.alphabet.attributes[name]),
         )
     ]

@@ -13,6 +13,7 @@ from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, is_mechanis
 from freewill.domain.mechanisms.matrix import Matrix
 from freewill.errors import ParameterError, SpecError, shown
 
+
 def checked_inner(given: Any, name: str) -> Mechanism:
     """Return a mechanism that another is made of, after checking that it is one."""
     if not is_mechanism(given):

@@ -98,10 +98,9 @@ class OfAttributes(Mechanism):
         """The names of the attributes that reports tell of."""
         return frozenset(n for n, part in self.by_name.items() if not isinstance(part, Silent))
 
-    @property
-    def reports_on(self) -> tuple[str, ...]:
-        """The names of the attributes that are audited: all, those without an answer too."""
-        return tuple(self.by_name)
+    def audited(self) -> dict[str, list[tuple[Mechanism, Guarantee]]]:
+        """Return what is audited of each attribute: its mechanism, and what that promises."""
+        return {name: [(part, promised(part))] for name, part in self.by_name.items()}
 
     @classmethod
     def stacked(cls, mechanisms: Sequence[Self], outputs: Sequence[Reports]) -> KroneckerOperator:

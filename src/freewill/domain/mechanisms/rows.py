@@ -3,14 +3,17 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.mechanisms.base import Mechanism, Noisy
+from freewill.domain.mechanisms.base import Mechanism
 from freewill.numeric.operators.arranged import ArrangedOperator
 from freewill.numeric.operators.base import Operator, RowNumbers, StackOperator
+
+if TYPE_CHECKING:
+    from freewill.domain.mechanisms.noisy import Noisy
 
 _COPIED_BYTES = 1 << 20
 """Reports of a mechanism up to which they are copied, to stand beside those of others."""
@@ -83,7 +86,7 @@ class Rows:
         return ArrangedOperator(inner, order, self.log_share)
 
 
-def row_by_row(mechanisms: Sequence[Noisy], outputs: Sequence[Reports]) -> tuple[Rows, Any]:
+def row_by_row(mechanisms: "Sequence[Noisy]", outputs: Sequence[Reports]) -> tuple[Rows, Any]:
     """Return rows of mechanisms of one kind, one below the other, and their outputs, checked."""
     first, alone = mechanisms[0], len(mechanisms) == 1
     together: Any = outputs[0] if alone else np.concatenate(outputs)
