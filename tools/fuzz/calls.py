@@ -80,7 +80,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "Product": (fw.Product, {"a": LINE, "b": fw.Categorical(["a", "b"]), "weights": None}),
     "product.encode": (RECORDS.encode, {"values": [{"a": 0, "b": "a"}, (1, "b")]}),
-    "product.only": (Drawn(lambda case: RECORDS.only), {"name": "a"}),
+    "product.places": (RECORDS.places, {"names": ["a"]}),
     "alphabet.encode": (of_alphabet("encode"), {"values": [0]}),
     "alphabet.encode_inside": (of_alphabet("encode_inside"), {"values": [0]}),
     "alphabet.decode": (of_alphabet("decode"), {"indices": [0]}),
