@@ -29,6 +29,7 @@ from freewill.stats.evidence import Evidence
 from freewill.stats.groups import FEWEST
 from freewill.stats.intervals import OneStep
 from freewill.stats.marginals import part_names
+from freewill.stats.splits import marginal_fits
 
 _ALONE = "for its people's reports tell nothing of any attribute that others do not"
 
@@ -68,7 +69,7 @@ def tested_by_attribute(fit: OneStep) -> tuple[tuple[GroupChoice, ...], dict[str
             f"all {several(evidence.people, 'person')} chose the same mechanism for each question: "
             f"there is no choice to test. Evidence of two for one of them at least is needed."
         )
-    attributes = list(told_of(evidence))
+    attributes = list(told_of(fit))
     left_out: dict[str, str] = {}
     tested: list[AttributeChoice] = []
     counted: list[float] = []
@@ -188,14 +189,15 @@ class ToldOf:
         return preference(tilt, fit.mode, fit.evidence.alphabet)
 
 
-def told_of(evidence: Evidence) -> Iterator[ToldOf]:
+def told_of(fit: OneStep) -> Iterator[ToldOf]:
     """Yield what reports tell of each attribute that anybody answered."""
+    evidence, fits = fit.evidence, marginal_fits(fit)
     product: Any = evidence.alphabet
     counts = evidence_counts(evidence)
     for name, column in zip(product.attributes, evidence.factored.columns, strict=True):
         number, _ = column.split()
         silent = np.array([isinstance(one, Silent) for one in column.mechanisms])[number]
-        if silent.all():
+        if name not in fits:
             continue
-        fit = OneStep(evidence.marginal(name), None)
-        yield ToldOf(name, Scores.of(fit), column, np.where(silent, 0, counts))
+        scores = fits[name].once(Scores.of)
+        yield ToldOf(name, scores, column, np.where(silent, 0, counts))
