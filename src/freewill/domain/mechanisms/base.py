@@ -244,6 +244,11 @@ class Mechanism(Protocol):
             return drawn.moments(theta, ratios)
         return ListedMoments(self.operator(outputs), theta, ratios)
 
+    @classmethod
+    def moments_together(cls, mechanisms: "Sequence[Self]", theta: FloatArray) -> Sequence[Moments]:
+        """Return the moments of several mechanisms, at once where the kind's laws share much."""
+        return [mechanism.moments(theta) for mechanism in mechanisms]
+
     @cached_property
     def sampled(self) -> "tuple[Reports, SampledLaw]":
         """Outputs drawn evenly from all values, the same on every machine, and their law."""

@@ -82,6 +82,12 @@ class OneOf(OfAttributes):
         reports[number] = np.asarray([self.parts[place].draw(own, source)])
         return np.asarray(self.output_space.joined(np.array([number]), reports)[0])
 
+    def listed(self) -> list[tuple[tuple[Mechanism, ...], float]]:
+        """Return the part of each attribute that may be drawn, beside the silence of the others."""
+        silent = tuple(Silent(own) for own in self.alphabet.attributes.values())
+        share = -math.log(len(self.drawn))
+        return [((*silent[:n], self.parts[n], *silent[n + 1 :]), share) for n in self.drawn]
+
     def by_attribute(self, outputs: Reports) -> list[ByAttribute]:
         """Return the reports of each attribute, the others silent."""
         which, reports = self.output_space.split(outputs)

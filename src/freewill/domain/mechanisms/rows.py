@@ -11,6 +11,7 @@ from freewill.core.types import FloatArray, IntArray, Reports
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.numeric.operators.arranged import ArrangedOperator
 from freewill.numeric.operators.base import Operator, RowNumbers, StackOperator
+from freewill.numeric.operators.moments import Moments
 
 if TYPE_CHECKING:
     from freewill.domain.mechanisms.noisy import Noisy
@@ -95,6 +96,18 @@ def row_by_row(mechanisms: "Sequence[Noisy]", outputs: Sequence[Reports]) -> tup
     lengths = [len(checked)] if alone else list(map(len, outputs))
     which = np.repeat(np.arange(epsilons.size), lengths)
     return Rows(first.alphabet, epsilons, which, mechanisms.__getitem__), checked
+
+
+def moments_together(mechanisms: Sequence[Mechanism], theta: FloatArray) -> list[Moments]:
+    """Return what a report of each mechanism tells at theta; of one kind, together where it can."""
+    moments: dict[int, Moments] = {}
+    kinds: dict[type[Mechanism], list[int]] = {}
+    for place, mechanism in enumerate(mechanisms):
+        kinds.setdefault(type(mechanism), []).append(place)
+    for kind, places in kinds.items():
+        some = [mechanisms[place] for place in places]
+        moments |= dict(zip(places, kind.moments_together(some, theta), strict=True))
+    return [moments[place] for place in range(len(mechanisms))]
 
 
 def stacked_operators(
