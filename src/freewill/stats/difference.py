@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import chdtrc, ndtr
@@ -11,8 +12,10 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.metrics import emd
 from freewill.stats.covariance import OnRow
 from freewill.stats.information import DENSE
-from freewill.stats.intervals import OneStep
 from freewill.stats.reach import normal_draws
+
+if TYPE_CHECKING:
+    from freewill.stats.intervals import OneStep
 
 _DRAWS = 1000
 _PLANE_DRAWS = 100
@@ -42,7 +45,7 @@ def transports_on(alphabet: Alphabet) -> int:
 
 
 def distance_between(
-    one: OneStep, other: OneStep, level: float, on_transport: OnRow | None = None
+    one: "OneStep", other: "OneStep", level: float, on_transport: OnRow | None = None
 ) -> tuple[float, float, float]:
     """Return the earth mover's distance between two thetas, and an interval for it.
 
