@@ -44,6 +44,7 @@ from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.groups import name_of
 from freewill.stats.intervals import Intervals
+from freewill.stats.splits import refuse_combinations
 from freewill.stats.work import Work
 
 if TYPE_CHECKING:
@@ -196,7 +197,8 @@ def choice_aware(
         c_m(x) = softmax_m (b_m + sum_j f_j(x) b_jm),
 
     with few functions f_j of the value: a slope, a parabola, splines on lines and grids, one
-    parameter a label where there is no order (`bases.ladder`). The coefficients are the most
+    parameter a label where there is no order (`bases.ladder`), and of records those of each
+    attribute: the choice for one question may depend on the value of another. The coefficients are the most
     likely ones, shrunk towards free choice as much as the reports ask for. Where `check_choice`
     does not reject free choice at 5 %, the answer is that of `gibu`; where it does, the criterion
     of `ChoiceFit`, a finer BIC, chooses among the bases, unless the groups by themselves contradict
@@ -227,6 +229,7 @@ def choice_aware(
     """
     started = perf_counter()
     evidence = checked_evidence(evidence, "choice_aware").split
+    refuse_combinations(evidence, "choice_aware")
     trace = Trace(on_step)
     tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
     model = ChoiceModel(evidence, tolerance, whole("max_steps", max_steps))
