@@ -25,7 +25,6 @@ from freewill.stats.information import (
     PULL,
     Information,
     Shape,
-    Work,
     information_at,
     pulled,
     several_people,
@@ -41,6 +40,7 @@ from freewill.stats.reach import (
     reach_of_few,
     with_observed,
 )
+from freewill.stats.work import Work
 
 T = TypeVar("T")
 
