@@ -17,14 +17,14 @@ MOST = 1 << 24
 """Records that weights are written for."""
 
 
-def product_of(alphabet: Alphabet, what: str) -> Product:
-    """Return an alphabet of several attributes, and refuse any other."""
+def product_of(alphabet: Alphabet, what: str, *, any_size: bool = False) -> Product:
+    """Return an alphabet of several attributes, and refuse any other, and one too large."""
     if not isinstance(alphabet, Product):
         raise ParameterError(
             f"{what} on {alphabet}: it is about one question, and has no attributes to choose "
             f"from. Expected an fw.Product."
         )
-    if alphabet.size > MOST:
+    if alphabet.size > MOST and not any_size:
         names = ", ".join(repr(name) for name in list(alphabet.attributes)[:2])
         raise ParameterError(
             f"{what} on {alphabet}, {alphabet.size:.3g} records: too many for their joint "
