@@ -34,6 +34,7 @@ from freewill.stats.weights import (
     Weights,
 )
 
+
 def of(names: Any, what: Any = "shares", given: Given | None = None) -> Any:
     """Ask of one attribute, or of several, what may be asked of an alphabet; of some people alone.
 
@@ -74,9 +75,7 @@ def of_attributes(names: tuple[str, ...], what: Any) -> Functionals:
     return Functionals(f"{what} of {', '.join(map(str, names))}", bind)
 
 
-def _own_weights(
-    alphabet: Alphabet, names: tuple[str, ...], what: Any
-) -> tuple[Product, Weights]:
+def _own_weights(alphabet: Alphabet, names: tuple[str, ...], what: Any) -> tuple[Product, Weights]:
     """Return the product, and what is asked of some of its attributes by themselves."""
     from freewill.stats.functionals import refuse_many, weights_of  # noqa: PLC0415
 
@@ -112,7 +111,7 @@ def _conditional(names: tuple[str, ...], what: Any, given: Given) -> Nonlinear:
         inside, words = condition_on(product, given)
         rows = own.rows[:, places_in(product, names)]
         ends = rows[:, inside].min(axis=1), rows[:, inside].max(axis=1)
-        rows = np.concatenate([rows * inside, inside[None].astype(float)])
+        rows = np.concatenate([rows * inside, 1.0 * inside[None]])
         named = tuple(f"{name} given {words}" for name in _named(names, own))
         single = own.single if quantiles is None else quantiles.single
         about = product.only(*names)
@@ -164,7 +163,7 @@ def difference_of_means(name: str, **given: Any) -> Nonlinear:
         product = product_of(alphabet, "difference_of_means")
         numbers = numbers_of(product, name, "the difference of means")
         sides = [condition_on(product, {other: one}) for one in pair]
-        rows = np.stack([row for inside, _ in sides for row in (numbers * inside, inside)])
+        rows = np.stack([row for inside, _ in sides for row in (numbers * inside, 1.0 * inside)])
         (first, _), (second, _) = sides
         most = numbers[first].max() - numbers[second].min()
         least = numbers[first].min() - numbers[second].max()

@@ -81,9 +81,7 @@ def interval_of_dependence(
     )
 
 
-def _inverted(
-    table: FloatArray, errors: FloatArray, level: float
-) -> tuple[float, float, float]:
+def _inverted(table: FloatArray, errors: FloatArray, level: float) -> tuple[float, float, float]:
     """Return point, low and high, each the information at a strength of the dependence."""
     rows, columns = (np.maximum(table.sum(axis=axis), 0.0) for axis in (1, 0))
     free = np.outer(rows / rows.sum(), columns / columns.sum())

@@ -1,4 +1,4 @@
-"""The efficient estimator: one Newton step from the maximum likelihood, and what it says of sums."""
+"""The efficient estimator, a Newton step from the maximum likelihood, and sums of its theta."""
 
 from collections.abc import Callable
 from copy import copy

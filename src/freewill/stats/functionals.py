@@ -24,17 +24,22 @@ from freewill.domain.alphabets.groups import (
     set_name,
 )
 from freewill.errors import ParameterError, several, shown
-from freewill.stats.attributes import conditional_mean as conditional_mean
-from freewill.stats.attributes import correlation as correlation
-from freewill.stats.attributes import difference_of_means as difference_of_means
-from freewill.stats.attributes import mutual_information as mutual_information
-from freewill.stats.attributes import odds_ratio as odds_ratio
-from freewill.stats.attributes import of as of
-from freewill.stats.attributes import of_attributes
-from freewill.stats.weights import Functionals as Functionals
-from freewill.stats.weights import Nonlinear as Nonlinear
-from freewill.stats.weights import Quantiles as Quantiles
-from freewill.stats.weights import Weights as Weights
+from freewill.stats.attributes import (
+    conditional_mean,
+    correlation,
+    difference_of_means,
+    mutual_information,
+    odds_ratio,
+    of,
+    of_attributes,
+)
+from freewill.stats.weights import Functionals, Nonlinear, Quantiles, Weights
+
+__all__ = [
+    "between", "bins", "cdf", "conditional_mean", "correlation", "difference_of_means", "district",
+    "districts", "mean", "mutual_information", "odds_ratio", "of", "of_groups", "quantiles",
+    "shares", "values",
+]  # fmt: skip
 
 _LARGEST_WEIGHT = 1e60
 """Weights whose cubes, summed, are still numbers."""

@@ -15,6 +15,7 @@ from freewill.stats.functionals import checked_level
 from freewill.stats.information import pulled
 from freewill.stats.interactions import interaction, pairs_of_reports
 
+
 @dataclass(frozen=True, eq=False)
 class Independence(Presented):
     """Whether two attributes are independent, as far as reports tell.
@@ -65,7 +66,7 @@ def independent(evidence: Evidence, one: str, other: str, level: float = 0.95) -
     strong the noise, if mechanisms were chosen without regard to the values (`fw.check_choice`).
     Two certified solves and at most 5,000 permutations.
 
-    >>> import freewill as fw
+    >>> import numpy as np, freewill as fw
     >>> yes_no = fw.Categorical(["yes", "no"])
     >>> pair = fw.Each(vote=fw.KRR(yes_no, 2.0), member=fw.KRR(yes_no, 2.0))
     >>> people = pair.alphabet.encode([("yes", "yes")] * 150 + [("no", "no")] * 150)
@@ -91,7 +92,9 @@ def independent(evidence: Evidence, one: str, other: str, level: float = 0.95) -
 
 def _pair_of(evidence: Evidence, one: Any, other: Any) -> Evidence:
     """Return the evidence about two attributes."""
-    product = product_of(checked_evidence(evidence, "independent").alphabet, "independent", any_size=True)
+    product = product_of(
+        checked_evidence(evidence, "independent").alphabet, "independent", any_size=True
+    )
     if one == other:
         raise ParameterError(f"independent of {shown(one)} twice: expected two attributes.")
     product.places((one, other))

@@ -13,12 +13,10 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
-from freewill.stats.efficient import Estimated as Estimated
-from freewill.stats.efficient import OneStep as OneStep
-from freewill.stats.efficient import fit_of as fit_of
+from freewill.stats.efficient import Estimated, OneStep, fit_of
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence
-from freewill.stats.functionals import Weights, checked_level, estimable, functionals_of
+from freewill.stats.functionals import checked_level, estimable, functionals_of
 from freewill.stats.information import Information, Work, several_people
 from freewill.stats.quantiles import quantiles_of
 from freewill.stats.reach import (
@@ -29,7 +27,7 @@ from freewill.stats.reach import (
     reach_of,
     reach_of_few,
 )
-from freewill.stats.weights import Dependence, Nonlinear
+from freewill.stats.weights import Dependence, Nonlinear, Weights
 
 COLUMNS = ("point", "low", "high", "standard_error")
 """Columns of each functional, in tables and files."""

@@ -136,7 +136,7 @@ def _advice(fit: OneStep, asked: Fractions, about: Estimated, unsure: BoolArray)
         many = "" if unsure.all() else f" for {int(unsure.sum())} of {len(unsure)}"
         parts.insert(
             0,
-            f"{asked.bottom[0].upper()}{asked.bottom[1:]} is not clearly above 0{many}: the reports "
-            f"tell little of whom they are about, and intervals are as wide as that.",
+            f"{asked.bottom[0].upper()}{asked.bottom[1:]} is not clearly above 0{many}: reports "
+            f"tell little of those people, and intervals are as wide as that.",
         )
     return " ".join(filter(None, parts))
