@@ -5,9 +5,9 @@ from typing import Any
 
 from freewill.domain.alphabets.base import attributes_of
 from freewill.errors import EvidenceError
+from freewill.stats.efficient import OneStep, fit_of
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence, by_attribute
-from freewill.stats.intervals import OneStep, fit_of
 
 
 def split_of(evidence: Evidence | OneStep, start: Start | None = None) -> OneStep:
