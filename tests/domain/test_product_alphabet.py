@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.domain.alphabets.groups import Values
+from freewill.domain.alphabets.groups import Values, coarser, merged_weights
 
 AGES, MODES = fw.Linear(18, 21, unit="year"), fw.Categorical(["car", "bus", "bicycle"])
 CITY = fw.Grid(3, 2, cell=1.0)
@@ -151,3 +151,28 @@ def test_order_is_part_of_what_a_product_is():
     assert turned != PEOPLE
     one, other = (fw.KRR(own, 1.0) for own in (PEOPLE, turned))
     assert one.id != other.id
+
+
+def test_records_are_merged_by_attribute():
+    theta = np.arange(12.0) / 66
+    groups = coarser(PEOPLE, {"age": 2, "commute": {"wheels": ["car", "bus"]}})
+    table = theta.reshape(4, 3)
+    naive = [
+        table[rows][:, columns].sum() for rows in ([0, 1], [2, 3]) for columns in ([0, 1], [2])
+    ]
+    assert np.allclose(merged_weights(groups, theta), naive)
+    assert groups.names[0] == "18..19, wheels"
+    assert groups.heads == ("age from", "age to", "commute")
+    assert groups.cells(np.array([3])) == [(20, 21, "the rest")]
+    assert groups.texts(np.array([3])) == [["20..21", "the rest"]]
+    homes = coarser(HOMES, {"home": 3})
+    assert homes.count == 2
+    assert len(homes.heads) == len(homes.cells(np.array([0]))[0])
+
+
+def test_an_estimate_is_merged_by_attribute():
+    mechanism = fw.Each(PEOPLE, age=fw.Identity(AGES), commute=fw.Identity(MODES))
+    estimate = fw.gibu(fw.collect([(mechanism, mechanism.obfuscate(np.arange(12)))]))
+    merged = estimate.coarser({"age": 2})
+    assert np.allclose(merged.shares, 1 / 6)
+    assert merged.table().column_names[:3] == ["age from", "age to", "commute"]

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,7 +79,7 @@ def test_the_promise_is_that_of_the_least_private_choice():
     assert dict(promise.parts)["commute"] == fw.Guarantee("ldp", 4.0)
 
 
-WRONG = {
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no questions": ({"questions": []}, "questions="),
     "an object": ({"questions": {"age": AGE.spec()}}, "questions="),
     "no name": ({"questions": [{"alphabet": AGES.spec(), "mechanisms": {}}]}, "with a name"),

@@ -41,15 +41,12 @@ def naive_counts(evidence, names):
     counts = {}
     for group in evidence.groups:
         for row, count in zip(group.outputs, group.counts, strict=True):
-            for said in group.mechanism.by_attribute(np.asarray(row)[None]):
-                if not len(said.places):
-                    continue
-                parts = [said.parts[place] for place in places]
-                if all(part.name == "silent" for part in parts):
-                    continue
-                said_rows = [np.asarray(said.reports[place][0]).tobytes() for place in places]
-                key = tuple((one.id, own) for one, own in zip(parts, said_rows, strict=True))
-                counts[key] = counts.get(key, 0) + int(count)
+            said = group.mechanism.by_attribute(np.asarray(row)[None]).said
+            there = [next(one for one in said[place] if len(one.places)) for place in places]
+            if all(one.mechanism.name == "silent" for one in there):
+                continue
+            key = tuple((one.mechanism.id, np.asarray(one.reports[0]).tobytes()) for one in there)
+            counts[key] = counts.get(key, 0) + int(count)
     return counts
 
 

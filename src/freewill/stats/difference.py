@@ -15,7 +15,7 @@ from freewill.stats.information import DENSE
 from freewill.stats.reach import normal_draws
 
 if TYPE_CHECKING:
-    from freewill.stats.intervals import OneStep
+    from freewill.stats.efficient import OneStep
 
 _DRAWS = 1000
 _PLANE_DRAWS = 100

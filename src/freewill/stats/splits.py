@@ -5,9 +5,9 @@ from typing import Any
 
 from freewill.domain.alphabets.base import attributes_of
 from freewill.errors import EvidenceError, several
+from freewill.stats.efficient import OneStep, fit_of
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence, by_attribute
-from freewill.stats.intervals import OneStep, fit_of
 
 _COMBINED = 1 << 14
 """Records times combinations of mechanisms up to which a choice among all of them is fitted."""
@@ -47,14 +47,14 @@ def one_question(fit: OneStep, what: str) -> OneStep:
 
 
 def refuse_combinations(evidence: Evidence, what: str) -> None:
-    """Refuse what holds a number for each record and combination of mechanisms, where it is slow."""
+    """Refuse what fits a number for each record and combination of mechanisms, where it is slow."""
     names = list(attributes_of(evidence.alphabet))
     if names and evidence.alphabet.size * len(evidence.groups) > _COMBINED:
         pair = ", ".join(map(repr, names[:2]))
         raise EvidenceError(
             f"{what} over {several(evidence.alphabet.size, 'record')} and "
-            f"{several(len(evidence.groups), 'combination')} of mechanisms would take very long: at "
-            f"most {_COMBINED:,} of both are fitted. Ask it of two attributes, "
+            f"{several(len(evidence.groups), 'combination')} of mechanisms would take very long: "
+            f"at most {_COMBINED:,} of both are fitted. Ask it of two attributes, "
             f"evidence.marginal({pair}); fw.check_choice says which choice depends on which value."
         )
 

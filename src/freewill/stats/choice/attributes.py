@@ -25,9 +25,9 @@ from freewill.domain.mechanisms.one_of import OneOf
 from freewill.errors import EvidenceError, several
 from freewill.stats.choice.check import GroupChoice, holm, preference
 from freewill.stats.choice.scores import Sample, Scores
+from freewill.stats.efficient import OneStep
 from freewill.stats.evidence import Evidence
 from freewill.stats.groups import FEWEST
-from freewill.stats.intervals import OneStep
 from freewill.stats.marginals import part_names
 from freewill.stats.splits import marginal_fits
 
@@ -127,8 +127,7 @@ def chosen_for(evidence: Evidence) -> Iterator[Chosen]:
         for group, some in zip(evidence.groups, parts, strict=True):
             drawn = isinstance(group.mechanism, OneOf)
             own = np.empty(len(group.counts), dtype=np.int64)
-            for rows, mechanisms in some:
-                part = mechanisms[place]
+            for rows, part in some[place]:
                 key = part.id, drawn
                 if key not in names:
                     names[key] = len(names)
@@ -139,11 +138,12 @@ def chosen_for(evidence: Evidence) -> Iterator[Chosen]:
         yield Chosen(question, texts, np.concatenate(which))
 
 
-def _parts_of(mechanism: Any, outputs: Any) -> list[tuple[Any, tuple[Mechanism, ...]]]:
-    """Return the mechanisms of the attributes that were chosen, and by which reports."""
+def _parts_of(mechanism: Any, outputs: Any) -> list[list[tuple[Any, Mechanism]]]:
+    """Return the mechanisms that were chosen for each attribute, and by which reports."""
     if isinstance(mechanism, OneOf):
-        return [(slice(None), mechanism.parts)]
-    return [(one.places, one.parts) for one in mechanism.by_attribute(outputs)]
+        return [[(slice(None), part)] for part in mechanism.parts]
+    said = mechanism.by_attribute(outputs).said
+    return [[(one.places, one.mechanism) for one in column] for column in said]
 
 
 @dataclass(frozen=True, eq=False)

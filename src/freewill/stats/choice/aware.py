@@ -198,14 +198,14 @@ def choice_aware(
 
     with few functions f_j of the value: a slope, a parabola, splines on lines and grids, one
     parameter a label where there is no order (`bases.ladder`), and of records those of each
-    attribute: the choice for one question may depend on the value of another. The coefficients are the most
-    likely ones, shrunk towards free choice as much as the reports ask for. Where `check_choice`
-    does not reject free choice at 5 %, the answer is that of `gibu`; where it does, the criterion
-    of `ChoiceFit`, a finer BIC, chooses among the bases, unless the groups by themselves contradict
-    the theta that it leads to, and not gibu's. With more than two mechanisms, all logits may be
-    multiples of one function: some want more protection than others, by the same reason. Last, the
-    efficient score takes out what theta's bias at the border of the simplex did to the
-    coefficients.
+    attribute: the choice for one question may depend on the value of another. The coefficients are
+    the most likely ones, shrunk towards free choice as much as the reports ask for. Where
+    `check_choice` does not reject free choice at 5 %, the answer is that of `gibu`; where it does,
+    the criterion of `ChoiceFit`, a finer BIC, chooses among the bases, unless the groups by
+    themselves contradict the theta that it leads to, and not gibu's. With more than two mechanisms,
+    all logits may be multiples of one function: some want more protection than others, by the same
+    reason. Last, the efficient score takes out what theta's bias at the border of the simplex did
+    to the coefficients.
 
     `basis` names one basis instead: "none", "linear", "quadratic", "categories", a number of
     splines along a line or the longer side of a grid, a pair of them for the two sides, or an

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from freewill.domain.alphabets.base import attributes_of
 from freewill.errors import EvidenceError
 from freewill.stats.choice.check import check_choice
+from freewill.stats.efficient import OneStep
 from freewill.stats.evidence import names_of
-from freewill.stats.intervals import OneStep
 from freewill.stats.laws.check import FitCheck, GroupFit, checked_laws
 from freewill.stats.splits import marginal_fits, split_of
 

@@ -9,12 +9,12 @@ from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import Check
+from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence, by_attribute, names_of
 from freewill.stats.functionals import checked_level
 from freewill.stats.groups import too_small
 from freewill.stats.information import several_people
-from freewill.stats.intervals import OneStep
 from freewill.stats.laws.crowd import Crowd, choice_law
 from freewill.stats.laws.departures import Explained, StickingOut, explained, sticking_out
 from freewill.stats.laws.group_laws import epsilon_of

@@ -7,10 +7,10 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.stats.choice.model import ChoiceModel
+from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import Start, default_tolerance, slope_at, theta_of
 from freewill.stats.evidence import Evidence
 from freewill.stats.information import inverse_on_simplex, pulled
-from freewill.stats.intervals import OneStep
 
 if TYPE_CHECKING:
     from freewill.stats.choice.aware import ChoiceAwareEstimate
