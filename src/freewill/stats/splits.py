@@ -37,13 +37,18 @@ def _marginal_fits(fit: OneStep) -> dict[str, OneStep]:
 
 def one_question(fit: OneStep, what: str) -> OneStep:
     """Return a fit of one question; refuse one of several, each of which has choices of its own."""
-    if isinstance(fit.evidence, Evidence) and by_attribute(fit.evidence):
-        first, second, *_ = attributes_of(fit.evidence.alphabet)
+    refuse_several(fit.evidence, what)
+    return fit
+
+
+def refuse_several(evidence: Evidence, what: str) -> None:
+    """Refuse evidence of several questions, for what is about one."""
+    if isinstance(evidence, Evidence) and by_attribute(evidence):
+        first, second, *_ = attributes_of(evidence.alphabet)
         raise EvidenceError(
             f"{what} is about one question, and the evidence is about several, with a choice each: "
             f"ask it of evidence.marginal({first!r}), then of evidence.marginal({second!r})."
         )
-    return fit
 
 
 def refuse_combinations(evidence: Evidence, what: str) -> None:
