@@ -18,7 +18,7 @@ from freewill.numeric.solvers.likelihood import (
     Trace,
     one_blas_thread,
 )
-from freewill.stats.choice.bases import Basis, BasisName, basis_of, ladder
+from freewill.stats.choice.bases import Basis, BasisName, basis_of, deviating, ladder
 from freewill.stats.choice.fit import (
     ChoiceFit,
     Free,
@@ -237,6 +237,7 @@ def choice_aware(
     exact, separate = gibu(evidence, tolerance, max_steps), Separate(evidence)
     free = _free(model, exact)
     check = _checked(evidence, exact) if basis is None else None
+    bases = deviating(bases, check)
     # Solvers look for what is not finite where it may arise, and end there.
     with np.errstate(all="ignore"):
         doubt, excess = _doubt(model, bases, free, check) if basis is None else (0.0, math.inf)

@@ -1,6 +1,6 @@
 """Bases of functions of the value, by which the choice of a mechanism may depend on it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, TypeAlias
 
@@ -37,6 +37,8 @@ class Basis:
 
     name: str
     functions: FloatArray = field(repr=False)
+    attributes: frozenset[str] = frozenset()
+    """Those of a record on which the functions depend."""
 
     @property
     def size(self) -> int:
@@ -95,7 +97,7 @@ def _of_records(alphabet: Any) -> list[Basis]:
     simple = []
     for (name, own), place in zip(alphabet.attributes.items(), places, strict=True):
         lifted = [
-            _scaled(f"{name}: {one.name}", one.functions[place])
+            _of_attributes(f"{name}: {one.name}", one.functions[place], {name})
             for one in ladder(own)[1:]
             if one.size <= _SIMPLE
         ]
@@ -103,8 +105,26 @@ def _of_records(alphabet: Any) -> list[Basis]:
         simple += lifted[:1]
     if len(simple) > 1:
         both = np.hstack([one.functions for one in simple])
-        bases.append(_scaled(" and ".join(one.name for one in simple), both))
+        every = {name for one in simple for name in one.attributes}
+        bases.append(_of_attributes(" and ".join(one.name for one in simple), both, every))
     return sorted(bases, key=lambda basis: basis.size)
+
+
+def _of_attributes(name: str, functions: FloatArray, attributes: set[str]) -> Basis:
+    return replace(_scaled(name, functions), attributes=frozenset(attributes))
+
+
+def deviating(bases: list[Basis], check: Any) -> list[Basis]:
+    """Return the bases of attributes by whose values a choice was found to deviate, or all.
+
+    Who says nothing of an attribute may do so for its value, and no report would tell: that would
+    explain whatever other reports show. Only what was found is looked for.
+    """
+    named = {getattr(group, "attribute", "") for group in getattr(check, "deviating", ())}
+    known = {name for basis in bases for name in basis.attributes}
+    if not named & known:
+        return bases
+    return [basis for basis in bases if basis.attributes <= named]
 
 
 def basis_of(given: Any, alphabet: Alphabet) -> Basis:
