@@ -13,6 +13,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from collections.abc import Callable
+from itertools import pairwise
 from time import perf_counter, process_time
 from typing import Any
 
@@ -137,15 +138,13 @@ def speed(_: int) -> None:
         times.append(process_time())
         fit.checks()
         times.append(process_time())
-        took = " | ".join(f"{second - first:.2f}" for first, second in zip(times, times[1:]))
+        took = " | ".join(f"{second - first:.2f}" for first, second in pairwise(times))
         print(f"| {product.size:,} | {len(evidence.groups)} | 100,000 | {took} |", flush=True)
 
 
 def aware(runs: int) -> None:
     """Print the errors of estimates where the choice depends on another attribute's value."""
-    print(
-        "\n| people | slope | basis found | EMD gibu | EMD choice_aware | mean income off by | s |"
-    )
+    print("\n| people | slope | basis found | EMD gibu | EMD aware | mean income off by | s |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for people in (10_000, 40_000):
         for slope in (0.0, 0.5, 1.0):
