@@ -117,8 +117,8 @@ def sizes(runs: int) -> None:
 
 def power(runs: int) -> None:
     """Print how often a choice by another attribute's value is found."""
-    print("\n| people | the old protect their mode, share | found |\n| --- | --- | --- |")
-    for slope in (0.1, 0.2, 0.4):
+    print("\n| people | share of the oldest who protect their mode | found |\n| --- | --- | --- |")
+    for slope in (0.25, 0.5, 1.0):
         found = rejected(runs // 4, lambda seed, s=slope: mixed(4_000, seed, s), fw.check_choice)
         print(f"| 4,000 | {slope} | {found} |", flush=True)
 
