@@ -50,7 +50,7 @@ class Distribution(Presented):
       2  33.33%
     >>> print(fw.gibu(evidence).marginal("age").intervals("mean"))
     95% intervals, one by one, from 400 people
-      mean age  1.25  (1.169 to 1.331)
+      mean age  1.25  (1.167 to 1.331)
     """
 
     estimate: Estimate
