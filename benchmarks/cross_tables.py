@@ -28,8 +28,10 @@ from freewill.stats.information import information_of
 AGES, INCOMES, MODES = fw.Linear(0, 9), fw.Linear(0, 3), fw.Categorical(["car", "bus", "bicycle"])
 INSIDE = 2.0
 """Standard errors from 0 at which a cell counts as inside."""
-ASKED = "cell", "cell at the border", "odds ratio", "conditional mean", "conditional share"
-ASKED += "difference of means", "correlation", "mutual information"
+ASKED = (
+    "cell", "cell at the border", "odds ratio", "conditional mean", "conditional share",
+    "difference of means", "correlation", "mutual information",
+)  # fmt: skip
 
 
 def krr(people: fw.Product) -> list[Any]:

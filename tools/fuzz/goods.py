@@ -38,6 +38,19 @@ def two() -> fw.Evidence:
     return fw.collect([(KRR, [0, 1]), (fw.KRR(LINE, 2.0), [3]), (BITS, bits)])
 
 
+@cache
+def records() -> fw.Evidence:
+    """Evidence about three attributes."""
+    people = fw.Product(age=LINE, vote=MENU, income=LINE)
+    pair = fw.Each(people, age=KRR, vote=fw.KRR(MENU, 2.0), income=fw.Identity(LINE))
+    return fw.collect([(pair, pair.obfuscate([0, 1, 17, 30, 63] * 4, np.random.default_rng(0)))])
+
+
+def asked_of_records(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what asks for functionals of evidence about several attributes."""
+    return lambda **given: fw.intervals(records(), of=make(**given))
+
+
 def parts(case: Case) -> list[Any]:
     """Return what `collect` takes, with something wrong in it."""
     part: list[Any] = [KRR, [0, 1], [2, 3]]
