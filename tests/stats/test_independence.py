@@ -80,7 +80,7 @@ def test_people_who_chose_a_level_are_not_exchanged():
     [
         (("age", "age"), "twice"),
         (("age", "ages"), "no attribute 'ages'"),
-        (("age", 3), "no attribute 3"),
+        (("age", 3), "expected the name"),
     ],
 )
 def test_what_cannot_be_tested_is_refused_in_words(names, words):

@@ -136,7 +136,7 @@ def test_many_at_once_and_bands():
         (lambda: ASK.of("age", "median", given=3), "expected values by attribute"),
         (lambda: ASK.of(("age", "commute"), "median"), "expected one attribute"),
         (lambda: ASK.of("age", ASK.correlation("age", "commute")), "ask for it alone"),
-        (lambda: ASK.of(None), "no attribute"),
+        (lambda: ASK.of(None), "expected the name"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_words(make, words):

@@ -1,6 +1,6 @@
 """Several published tables, changed as little as it takes for them to agree."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -158,7 +158,7 @@ def _checked(tables: Any) -> list[_Table]:
     """Return tables after checking that each is one, and named once."""
     if isinstance(tables, Mapping):
         made = [_table(checked_names(names), one) for names, one in tables.items()]
-    elif isinstance(tables, Iterable) and not isinstance(tables, str | Evidence):
+    elif isinstance(tables, tuple | list):
         made = [_table((), one) for one in tables]
     else:
         made = []
