@@ -277,11 +277,12 @@ class Records(Packed):
         return np.concatenate(rows, axis=1)
 
     @cached_property
-    def _ends(self) -> IntArray:
+    def ends(self) -> IntArray:
+        """Where parts end, but for the last."""
         return np.cumsum([part.width for part in self.parts])[:-1]
 
     def _read(self, packed: PackedBits) -> list[tuple[Reports, BoolArray]]:
-        pieces = np.split(packed, self._ends, axis=1)
+        pieces = np.split(packed, self.ends, axis=1)
         return [space.from_bytes(piece) for space, piece in zip(self.parts, pieces, strict=True)]
 
     def split(self, packed: Reports) -> list[Reports]:

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 
 from freewill.domain.alphabets.base import attributes_of
+from freewill.domain.mechanisms.asked import Asked
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Each, Silent
 from freewill.domain.mechanisms.factored import Column, Factored
+from freewill.domain.questionnaire import JOINED
 from freewill.errors import EvidenceError, several
 from freewill.stats.evidence import Evidence, assemble, checked_evidence
 from freewill.stats.groups import Group, grouped
 
 _TABLE = 1 << 16
 """Combinations of reports up to which there is a place for each."""
-JOINED = " + "
-"""Between the names of the mechanisms of several attributes, in the name of a group."""
 
 
 def factored_of(evidence: Evidence) -> Factored:
@@ -33,8 +33,8 @@ def factored_of(evidence: Evidence) -> Factored:
             one for one in evidence.mechanisms if one.by_attribute(one.output_space.empty()) is None
         )
         raise EvidenceError(
-            f"{whole} reports whole records, and not one attribute by itself: its reports have no "
-            f"marginal. Estimate the joint distribution, and take the marginal of the estimate."
+            f"{whole}: its reports are of whole records, and of no attribute by itself. They have "
+            f"no marginal. Estimate the joint distribution, and take the marginal of the estimate."
         )
     return factored
 
@@ -51,7 +51,7 @@ def marginal_evidence(evidence: Evidence, names: tuple[str, ...]) -> Evidence:
     if len(places) == len(product.sizes) and len(places) > 1:
         return evidence
     columns = [factored.columns[place] for place in places]
-    called = _names(evidence, places)
+    called = part_names(evidence, places)
     rows, times = _counted(columns, evidence.counts)
     alphabet = product.only(*names)
     groups: list[Group] = []
@@ -119,7 +119,7 @@ def _group(
     return grouped(each, [(each.output_space.joined(reports), counts)], name)
 
 
-def _names(evidence: Evidence, places: list[int]) -> dict[tuple[int, str], str]:
+def part_names(evidence: Evidence, places: list[int]) -> dict[tuple[int, str], str]:
     """Return what the mechanism of each attribute is called, where groups have names of parts."""
     called: dict[tuple[int, str], str] = {}
     for group in evidence.groups:
@@ -129,3 +129,27 @@ def _names(evidence: Evidence, places: list[int]) -> dict[tuple[int, str], str]:
         if len(words) == len(parts) and isinstance(group.mechanism, Each):
             called |= {(place, parts[place].id): words[place] for place in places}
     return called
+
+
+def unfolded(evidence: Evidence) -> Evidence:
+    """Return evidence of questionnaires with a group for every combination that people chose.
+
+    What was counted as one kind of report (`fw.Asked`) becomes reports of `fw.Each`. Reports that
+    stay in files are left as they are.
+
+    >>> import freewill as fw
+    >>> votes = fw.Categorical(["yes", "no"])
+    >>> asked = fw.Asked(vote={"a": fw.KRR(votes, 1.0), "b": fw.KRR(votes, 2.0)})
+    >>> reports = asked.joined({"vote": "b"}, asked.at(vote="b").received([{"vote": "no"}]))
+    >>> [group.name for group in unfolded(fw.collect([(asked, reports)])).groups]
+    ['b']
+    """
+    groups: list[Group] = []
+    for group in evidence.groups:
+        if not isinstance(group.mechanism, Asked) or not group.held:
+            groups.append(group)
+            continue
+        counts = group.counts
+        for each, names, places, rows in group.mechanism.unfolded(group.outputs):
+            groups.append(grouped(each, [(rows, counts[places])], JOINED.join(names)))
+    return assemble(evidence.alphabet, groups, evidence.parts)
