@@ -14,6 +14,9 @@ from freewill.errors import EvidenceError, several
 from freewill.stats.evidence import Evidence, assemble, checked_evidence
 from freewill.stats.groups import Group, grouped
 
+_TABLE = 1 << 16
+"""Combinations of reports up to which there is a place for each."""
+
 
 def factored_of(evidence: Evidence) -> Factored:
     """Return all reports as a column an attribute; an error where they are not told so."""
@@ -48,8 +51,7 @@ def marginal_evidence(evidence: Evidence, names: tuple[str, ...]) -> Evidence:
         return evidence
     columns = [factored.columns[place] for place in places]
     called = part_names(evidence, places)
-    counts = np.concatenate([group.counts for group in evidence.groups])
-    rows, times = _counted(columns, counts)
+    rows, times = _counted(columns, evidence.counts)
     alphabet = product.only(*names)
     groups: list[Group] = []
     numbers, outputs = zip(
@@ -80,9 +82,13 @@ def _counted(columns: list[Column], counts: Any) -> tuple[list[Any], Any]:
     shape = [int(column.which.max(initial=0)) + 1 for column in columns]
     if math.prod(shape) > 1 << 62:
         raise EvidenceError("reports of so many parts cannot be counted together: take fewer.")
-    keys, place = np.unique(
-        np.ravel_multi_index([column.which for column in columns], shape), return_inverse=True
-    )
+    keys = np.ravel_multi_index([column.which for column in columns], shape)
+    if math.prod(shape) <= max(_TABLE, keys.size):
+        # Whole numbers up to 2^53, which evidence has at most, are exact in a sum of floats.
+        table = np.bincount(keys, counts, math.prod(shape)).astype(np.int64)
+        keys = np.flatnonzero(table)
+        return list(np.unravel_index(keys, shape)), table[keys]
+    keys, place = np.unique(keys, return_inverse=True)
     times = np.zeros(keys.size, dtype=np.int64)
     np.add.at(times, place, counts)
     return list(np.unravel_index(keys, shape)), times
@@ -116,6 +122,8 @@ def part_names(evidence: Evidence, places: list[int]) -> dict[tuple[int, str], s
     """Return what the mechanism of each attribute is called, where groups have names of parts."""
     called: dict[tuple[int, str], str] = {}
     for group in evidence.groups:
+        if not group.name:
+            continue
         words, parts = group.name.split(JOINED), getattr(group.mechanism, "parts", ())
         if len(words) == len(parts) and isinstance(group.mechanism, Each):
             called |= {(place, parts[place].id): words[place] for place in places}

@@ -149,8 +149,14 @@ class OfAttributes(Mechanism):
         return build(alphabet, parts)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
-        parts = (f"{name} {brief(part)}" for name, part in self.by_name.items())
+        parts = (f"{name} {_words(part)}" for name, part in self.by_name.items())
         return f"{self.name}({', '.join(parts)})"
+
+
+def _words(part: Mechanism) -> str:
+    """Return a part in a few words; the same part may stand in thousands of mechanisms."""
+    words: str = vars(part).get("_words") or vars(part).setdefault("_words", brief(part))
+    return words
 
 
 @dataclass(frozen=True, init=False)
