@@ -62,7 +62,7 @@ def refuse_alike(what: str, alike: Sequence[str]) -> None:
 
 
 def refuse_both(what: str, report: str, value: str) -> None:
-    """Refuse a table whose rows have a report and a value, of which nobody can tell which counts."""
+    """Refuse a table whose rows have a report and a value: nobody can tell which counts."""
     raise ReportError(
         f"{what} has the columns {report!r} and {value!r}: expected one of them, the report as an "
         f"index or as a value. Leave out or rename the other."

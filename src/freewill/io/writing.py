@@ -94,7 +94,7 @@ def _explained(path: Path) -> Iterator[None]:
 def pairs_of(
     parts: Any, kinds: tuple[type, ...] = (str,), what: str = "name of a mechanism"
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield pairs after checking that they are a name, or something else that names, and reports."""
+    """Yield pairs after checking that they are a name, or what else names, and something."""
     try:
         given = iter(parts)
     except TypeError:

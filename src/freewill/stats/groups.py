@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, people_in
 from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.mechanisms.factored import Factored
 from freewill.errors import noun, printable, several
 from freewill.numeric.operators.base import Operator, Structure
 from freewill.numeric.operators.moments import Moments
@@ -114,6 +115,9 @@ class Group:
     @property
     def possible(self) -> BoolArray:
         """Which outputs some value can lead to."""
+        factored = Factored.of([self.mechanism], [self.outputs])
+        if factored is not None:
+            return factored.possible()
         return np.asarray(self.operator.forward(np.ones(self.mechanism.alphabet.size)) > 0)
 
     @cached_property

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, Reports
+from freewill.core.types import BoolArray, FloatArray, IntArray, Reports
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.rows import stacked_operators
 from freewill.numeric.operators.base import Operator, StackOperator
@@ -75,6 +75,17 @@ class Factored:
             shares[one.places] = one.log_share
         attributes = range(len(answers[0].parts)) if answers else ()
         return cls(tuple(_column(answers, number, start) for number in attributes), shares)
+
+    def possible(self) -> BoolArray:
+        """Say which reports some record can lead to, attribute by attribute: no vector of records.
+
+        O(reports + the sum of the attributes' values).
+        """
+        fine = np.ones(self.log_share.size, dtype=np.bool_)
+        for column in self.columns:
+            law = column.law()
+            fine &= (law.forward(np.ones(law.shape[1])) > 0)[column.which]
+        return fine
 
     def law(self) -> KroneckerOperator:
         """Return the law of all reports, in their order."""
