@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 
 from freewill.core.types import IntArray, Reports, checked_counts
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
-from freewill.domain.mechanisms.factored import Factored
 from freewill.domain.mechanisms.rows import stacked_operators
 from freewill.errors import EvidenceError, FreewillError, several, shown
 from freewill.stats.evidence import Evidence, assemble, listed
@@ -85,15 +84,8 @@ def _checked_reports(
 def refuse_impossible(groups: Sequence[Group]) -> None:
     """Refuse outputs that no value can lead to, where they were counted."""
     counted = [group for group in groups if group.table is not None]
-    mechanisms, outputs = [one.mechanism for one in counted], [one.outputs for one in counted]
-    factored = Factored.of(mechanisms, outputs)
-    if factored is not None:  # of products, which may have more records than any vector
-        if factored.possible().all():
-            return
-    elif all(
-        np.all(law.forward(np.ones(law.shape[1])) > 0)
-        for law in stacked_operators(mechanisms, outputs)
-    ):
+    laws = stacked_operators([one.mechanism for one in counted], [one.outputs for one in counted])
+    if all(law.possible().all() for law in laws):
         return
     group, fine = next((group, fine) for group in counted if not (fine := group.possible).all())
     where = int(np.argmin(fine))

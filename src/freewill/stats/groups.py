@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, people_in
 from freewill.domain.mechanisms.base import Mechanism, brief
-from freewill.domain.mechanisms.factored import Factored
 from freewill.errors import noun, printable, several
 from freewill.numeric.operators.base import Operator, Structure
 from freewill.numeric.operators.moments import Moments
@@ -115,10 +114,7 @@ class Group:
     @property
     def possible(self) -> BoolArray:
         """Which outputs some value can lead to."""
-        factored = Factored.of([self.mechanism], [self.outputs])
-        if factored is not None:
-            return factored.possible()
-        return np.asarray(self.operator.forward(np.ones(self.mechanism.alphabet.size)) > 0)
+        return self.operator.possible()
 
     @cached_property
     def structure(self) -> Structure:
