@@ -98,6 +98,8 @@ from freewill.paper.theory import error_without_privacy as error_without_privacy
 from freewill.paper.theory import krr_error_bound as krr_error_bound
 from freewill.paper.theory import rappor_error_bound as rappor_error_bound
 from freewill.present import plots as plots
+from freewill.present.cross_table import CrossTable as CrossTable
+from freewill.present.distribution import Distribution as Distribution
 from freewill.present.shares import Shares as Shares
 from freewill.stats import functionals as functionals
 from freewill.stats.choice.aware import ChoiceAwareEstimate as ChoiceAwareEstimate
@@ -121,8 +123,9 @@ from freewill.stats.evidence import merge as merge
 from freewill.stats.fit import Fit as Fit
 from freewill.stats.fit import fit as fit
 from freewill.stats.forged import SetAside as SetAside
-from freewill.stats.functionals import Functionals as Functionals
 from freewill.stats.groups import Group as Group
+from freewill.stats.independence import Independence as Independence
+from freewill.stats.independence import independent as independent
 from freewill.stats.information import Information as Information
 from freewill.stats.intervals import Intervals as Intervals
 from freewill.stats.intervals import intervals as intervals
@@ -146,5 +149,6 @@ from freewill.stats.shrink import ShrunkEstimate as ShrunkEstimate
 from freewill.stats.shrink import shrink as shrink
 from freewill.stats.smooth import SmoothEstimate as SmoothEstimate
 from freewill.stats.smooth import smooth as smooth
+from freewill.stats.weights import Functionals as Functionals
 
 __version__: str

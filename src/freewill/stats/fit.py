@@ -16,13 +16,13 @@ from freewill.stats.choice.check import ChoiceCheck, check_choice, each_level
 from freewill.stats.choice.sensitivity import sensitivity as sensitivity_of
 from freewill.stats.choice.sensitivity import unnoticed
 from freewill.stats.compare import compare as compare_fits
+from freewill.stats.efficient import OneStep, fit_of
 from freewill.stats.estimators.estimate import Estimate, Start, in_words
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.methods import Method
 from freewill.stats.evidence import Evidence, checked_evidence, names_of
 from freewill.stats.functionals import checked_level
 from freewill.stats.information import FEW, several_people
-from freewill.stats.intervals import OneStep, fit_of
 from freewill.stats.intervals import intervals as intervals_of
 from freewill.stats.laws.check import FitCheck, check_fit
 from freewill.stats.one_step import one_step as one_step_of
@@ -265,6 +265,14 @@ class Fit(OneStep, Presented):
     ) -> Any:
         """Return a table with one row a value: its share and, if asked for, its interval."""
         return self.shares.table(intervals, joint, backend)
+
+    def marginal(self, *names: str) -> Any:
+        """Return the distribution of some attributes, with the intervals of this fit."""
+        return replace(self.estimate.marginal(*names), fit=self)
+
+    def given(self, **condition: Any) -> Any:
+        """Return the distribution of the other attributes given a condition (`Estimate.given`)."""
+        return replace(self.estimate.given(**condition), fit=self)
 
     def __repr__(self) -> str:
         return f"Fit({self.estimate!r})"

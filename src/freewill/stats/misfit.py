@@ -18,6 +18,7 @@ from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
 from freewill.stats.choice.bases import ladder
 from freewill.stats.choice.check import preference
 from freewill.stats.difference import written
+from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import Estimate, Start, default_tolerance
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, names_of
@@ -25,7 +26,6 @@ from freewill.stats.forged import Forgery, Search, apart, in_words
 from freewill.stats.functionals import checked_level
 from freewill.stats.groups import too_small
 from freewill.stats.information import pulled, several_people
-from freewill.stats.intervals import OneStep
 from freewill.stats.laws.check import Crowd, FitCheck, check_fit, choice_law
 from freewill.stats.laws.departures import fitted
 from freewill.stats.laws.group_laws import epsilon_of

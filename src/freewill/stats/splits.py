@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from freewill.stats.efficient import OneStep, fit_of
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence
-from freewill.stats.intervals import OneStep, fit_of
 
 
 def split_of(evidence: Evidence | OneStep, start: Start | None = None) -> OneStep:

@@ -19,12 +19,12 @@ from freewill.stats.difference import (
     weighted_chi_square_tail,
     written,
 )
+from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import Start, slope_at
 from freewill.stats.evidence import Evidence, names_of
 from freewill.stats.functionals import checked_level
 from freewill.stats.groups import too_small
 from freewill.stats.information import several_people
-from freewill.stats.intervals import OneStep
 from freewill.stats.splits import split_of
 
 ROUNDING = 1e-12

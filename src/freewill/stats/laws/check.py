@@ -10,12 +10,12 @@ from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import Check
 from freewill.stats.choice.model import ChoiceModel
+from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import Start, default_tolerance, slope_at, theta_of
 from freewill.stats.evidence import Evidence, names_of
 from freewill.stats.functionals import checked_level
 from freewill.stats.groups import too_small
 from freewill.stats.information import inverse_on_simplex, pulled, several_people
-from freewill.stats.intervals import OneStep
 from freewill.stats.laws.departures import Explained, StickingOut, explained, sticking_out
 from freewill.stats.laws.group_laws import epsilon_of
 from freewill.stats.laws.residuals import Residuals
