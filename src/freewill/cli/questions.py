@@ -60,7 +60,7 @@ def parse_given(texts: Sequence[str] | None) -> dict[str, list[str]]:
     return given
 
 
-def wanted(of: tuple[str, ...], given: Mapping[str, Any]) -> tuple[str, ...]:
+def needed_questions(of: tuple[str, ...], given: Mapping[str, Any]) -> tuple[str, ...]:
     """Return all questions that an answer needs reports on; none where all are wanted."""
     twice = [name for name in of if name in given]
     if twice:
