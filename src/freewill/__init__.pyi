@@ -17,6 +17,8 @@ from freewill.domain.alphabets.registry import alphabet_from_spec as alphabet_fr
 from freewill.domain.calibration import calibrate as calibrate
 from freewill.domain.contract import MechanismCheck as MechanismCheck
 from freewill.domain.contract import check_mechanism as check_mechanism
+from freewill.domain.guarantees.attributes import ExactJointAudit as ExactJointAudit
+from freewill.domain.guarantees.attributes import JointAudit as JointAudit
 from freewill.domain.guarantees.audit import LossAudit as LossAudit
 from freewill.domain.guarantees.audit import audit as audit
 from freewill.domain.guarantees.epsilon import Audit as Audit
@@ -28,7 +30,6 @@ from freewill.domain.leakage import Leakage as Leakage
 from freewill.domain.leakage import leakage as leakage
 from freewill.domain.mechanisms.asked import Asked as Asked
 from freewill.domain.mechanisms.base import Mechanism as Mechanism
-from freewill.domain.mechanisms.base import Noisy as Noisy
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto as BlahutArimoto
 from freewill.domain.mechanisms.bloom import BloomRAPPOR as BloomRAPPOR
 from freewill.domain.mechanisms.both import Both as Both
@@ -44,6 +45,7 @@ from freewill.domain.mechanisms.hashing import LocalHashing as LocalHashing
 from freewill.domain.mechanisms.longitudinal import LongitudinalKRR as LongitudinalKRR
 from freewill.domain.mechanisms.longitudinal import LongitudinalUnary as LongitudinalUnary
 from freewill.domain.mechanisms.matrix import Matrix as Matrix
+from freewill.domain.mechanisms.noisy import Noisy as Noisy
 from freewill.domain.mechanisms.one_of import OneOf as OneOf
 from freewill.domain.mechanisms.optimal_geo import OptimalGeo as OptimalGeo
 from freewill.domain.mechanisms.perhaps import Perhaps as Perhaps

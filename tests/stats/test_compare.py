@@ -16,7 +16,7 @@ from freewill.stats.difference import (
 )
 from freewill.stats.equality import Scores, by_formula, equality, whitened
 from freewill.stats.functionals import weights_of
-from freewill.stats.information import Work
+from freewill.stats.work import Work
 from problems import simulated
 from profiles import examples
 

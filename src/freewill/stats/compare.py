@@ -17,11 +17,12 @@ from freewill.stats.efficient import OneStep, fit_of
 from freewill.stats.equality import equality, solves_of
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import checked_level, estimable
-from freewill.stats.information import Work, advice_on_few, several_people
+from freewill.stats.information import advice_on_few, several_people
 from freewill.stats.intervals import interval_lines, intervals
 from freewill.stats.provenance import Body, refuse_shared
 from freewill.stats.reach import band, reach_of
 from freewill.stats.weights import Quantiles, Weights
+from freewill.stats.work import Work
 
 _TRANSPORT = 10
 """Solves that an exact transport counts for: where there are any, solves have a matrix."""

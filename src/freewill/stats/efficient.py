@@ -14,8 +14,9 @@ from freewill.stats.covariance import OnRow
 from freewill.stats.estimators.estimate import Estimate, Start, default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence
-from freewill.stats.information import PULL, Information, Shape, Work, information_at, pulled
+from freewill.stats.information import PULL, Information, Shape, information_at, pulled
 from freewill.stats.reach import decided_by_few, firm_pull, with_observed
+from freewill.stats.work import Work
 
 T = TypeVar("T")
 

@@ -17,7 +17,10 @@ from freewill.stats.efficient import Estimated, OneStep, fit_of
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import checked_level, estimable, functionals_of
-from freewill.stats.information import Information, Work, several_people
+from freewill.stats.information import (
+    Information,
+    several_people,
+)
 from freewill.stats.quantiles import quantiles_of
 from freewill.stats.reach import (
     advice_on,
@@ -28,6 +31,7 @@ from freewill.stats.reach import (
     reach_of_few,
 )
 from freewill.stats.weights import Dependence, Nonlinear, Weights
+from freewill.stats.work import Work
 
 COLUMNS = ("point", "low", "high", "standard_error")
 """Columns of each functional, in tables and files."""

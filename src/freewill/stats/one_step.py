@@ -15,7 +15,8 @@ from freewill.stats.estimators.estimate import Estimate, Start, certified_estima
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.identifiability import unresolved_directions
 from freewill.stats.evidence import Evidence
-from freewill.stats.information import Information, Work, information_at, pulled, several_people
+from freewill.stats.information import Information, information_at, pulled, several_people
+from freewill.stats.work import Work
 
 _HAIR = 1e-9
 """Share of the uniform distribution in a theta that is given, so that nothing divides by 0."""
