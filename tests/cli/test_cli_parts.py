@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, OFFERED, refused
 from freewill.cli import analysis, application, compare, inputs, options, show, standard, values
-from freewill.cli.init import offer
 from freewill.cli.obfuscate import parse_shares
+from freewill.cli.offers import offer
 from freewill.errors import FreewillError, ParameterError, SpecError
 from freewill.numeric.solvers.likelihood import Step
 

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.cli.options import parse_pair
-from freewill.cli.questions import by_question, chosen_mechanisms
+from freewill.cli.questions import by_question, chosen_mechanisms, parse_shares
 from freewill.cli.values import encode, read_columns
 from freewill.core.types import BoolArray, IntArray
 from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
-from freewill.errors import AlphabetError, ParameterError, printable, raised_as
+from freewill.errors import AlphabetError, ParameterError, raised_as
 
 _POINT = "."
 
@@ -35,7 +34,10 @@ class Choosing:
         """Read the options; no question may be chosen for in two ways."""
         named = chosen_mechanisms(mechanism, questionnaire)
         columns = by_question(choice, questionnaire, "--choice")
-        shares = _shares(share, questionnaire)
+        shares = {
+            name: np.array([*own.values()])
+            for name, own in parse_shares(share, questionnaire).items()
+        }
         for question in questionnaire.questions:
             ways = [
                 way
@@ -70,34 +72,6 @@ class Choosing:
 def _found(own: Survey, name: str) -> str:
     own.find(name)
     return name
-
-
-def _shares(texts: list[str], questionnaire: Questionnaire) -> dict[str, NDArray[np.float64]]:
-    """Read QUESTION.NAME=WEIGHT; where nothing is said of a question, all are as likely."""
-    weights = {
-        name: dict.fromkeys(own.mechanisms, 0.0) for name, own in questionnaire.questions.items()
-    }
-    first = next(iter(questionnaire.questions))
-    example = f"{first}{_POINT}{next(iter(questionnaire.questions[first].mechanisms))}=0.5"
-    for text in texts:
-        expected = f"QUESTION.NAME=WEIGHT, such as {example}"
-        place, weight = parse_pair(text, "--share", expected, least=0)
-        found = [
-            (question, place.removeprefix(f"{question}{_POINT}"))
-            for question in weights
-            if place.startswith(f"{question}{_POINT}")
-        ]
-        known = [pair for pair in found if pair[1] in questionnaire.questions[pair[0]].names]
-        if not known:
-            raise ParameterError(f"--share {printable(text)}: expected {expected}.")
-        question, called = known[0]
-        weights[question][questionnaire.questions[question].names[called]] += weight
-    shares = {}
-    for question, own in weights.items():
-        total = sum(own.values())
-        even = np.ones(len(own)) / len(own)
-        shares[question] = np.array([*own.values()]) / total if total else even
-    return shares
 
 
 @dataclass(frozen=True)

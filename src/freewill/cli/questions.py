@@ -1,14 +1,21 @@
 """Options of surveys of several questions: which of them, given what, and who chose what."""
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
 
-from freewill.cli.options import option, parse_list
+from freewill.cli.options import option, parse_list, parse_pair
 from freewill.domain.alphabets.base import Alphabet, attributes_of, encode_texts
-from freewill.domain.questionnaire import Questionnaire
-from freewill.errors import ParameterError, closest, printable
+from freewill.domain.mechanisms.each import Each, Silent
+from freewill.domain.questionnaire import JOINED, Questionnaire
+from freewill.domain.survey import Survey
+from freewill.errors import ParameterError, closest, printable, raised_as
+
+_POINT = "."
+_MOST_COMBINED = 256
 
 Of = Annotated[
     str | None,
@@ -28,13 +35,13 @@ GivenValues = Annotated[
 ]
 
 
-def parse_of(text: str | None) -> tuple[str, ...]:
+def parse_of(text: str | None, option_name: str = "--of") -> tuple[str, ...]:
     """Read the names of questions between commas; of nothing, none.
 
     >>> parse_of("age, commute"), parse_of(None)
     (('age', 'commute'), ())
     """
-    return () if text is None else tuple(parse_list(text, "--of"))
+    return () if text is None else tuple(parse_list(text, option_name))
 
 
 def parse_given(texts: Sequence[str] | None) -> dict[str, list[str]]:
@@ -131,3 +138,69 @@ def by_question(texts: Sequence[str], questionnaire: Questionnaire, name: str) -
             raise ParameterError(f"{name}: {question!r} comes twice; name it once.")
         read[question] = given
     return read
+
+
+def parse_shares(texts: Sequence[str], questionnaire: Questionnaire) -> dict[str, dict[str, float]]:
+    """Read QUESTION.NAME=WEIGHT into shares of each question; unsaid, all are as likely."""
+    weights = {
+        name: dict.fromkeys(own.mechanisms, 0.0) for name, own in questionnaire.questions.items()
+    }
+    first = next(iter(questionnaire.questions))
+    example = f"{first}{_POINT}{next(iter(questionnaire.questions[first].mechanisms))}=0.5"
+    for text in texts:
+        expected = f"QUESTION.NAME=WEIGHT, such as {example}"
+        place, weight = parse_pair(text, "--share", expected, least=0)
+        known = [
+            (question, own.names[place.removeprefix(f"{question}{_POINT}")])
+            for question, own in questionnaire.questions.items()
+            if place.startswith(f"{question}{_POINT}")
+            and place.removeprefix(f"{question}{_POINT}") in own.names
+        ]
+        if not known:
+            raise ParameterError(f"--share {printable(text)}: expected {expected}.")
+        weights[known[0][0]][known[0][1]] += weight
+    shares = {}
+    for question, own in weights.items():
+        total = sum(own.values())
+        if not math.isfinite(total):
+            raise ParameterError("--share: the weights overflow; take smaller ones.")
+        even = 1 / len(own)
+        shares[question] = {n: (w / total if total else even) for n, w in own.items()}
+    return shares
+
+
+def planned_table(
+    questionnaire: Questionnaire, names: tuple[str, ...], share: Sequence[str]
+) -> tuple[Survey, dict[str, float]]:
+    """Return the survey of some questions, with a mechanism for each combination, and its shares.
+
+    What is chosen for one question is taken to say nothing of what is chosen for another.
+    """
+    product = questionnaire.asked.alphabet
+    if not names:
+        raise ParameterError(
+            f"a plan for several questions: say by --table which one or two of "
+            f"{', '.join(product.attributes)} it is for."
+        )
+    with raised_as(ParameterError, "--table: "):
+        wanted = [[*product.attributes][place] for place in product.places(names)]
+    shares = parse_shares(share, questionnaire)
+    if len(wanted) == 1:
+        return questionnaire.questions[wanted[0]], shares[wanted[0]]
+    many = math.prod(len(questionnaire.questions[name].mechanisms) for name in wanted)
+    if many > _MOST_COMBINED:
+        raise ParameterError(
+            f"--table {','.join(wanted)}: its mechanisms are combined in {many:,} ways, and at most "
+            f"{_MOST_COMBINED} are planned for. Take two questions."
+        )
+    alphabet: Any = product.only(*wanted)
+    combined: dict[str, Any] = {}
+    chances: dict[str, float] = {}
+    for chosen in itertools.product(*(questionnaire.questions[n].mechanisms for n in wanted)):
+        pairs = [*zip(wanted, chosen, strict=True)]
+        parts = {name: questionnaire.questions[name].mechanisms[own] for name, own in pairs}
+        if all(isinstance(part, Silent) for part in parts.values()):
+            continue
+        combined[JOINED.join(chosen)] = Each(alphabet, parts)
+        chances[JOINED.join(chosen)] = math.prod(shares[name][own] for name, own in pairs)
+    return Survey(alphabet, combined), chances
