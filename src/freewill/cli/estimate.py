@@ -29,6 +29,7 @@ from freewill.present.words import as_commands, choice_lines, unresolved_text
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import check_choice
 from freewill.stats.estimators.estimate import Estimate, default_tolerance
+from freewill.stats.evidence import Evidence
 from freewill.stats.information import several_people
 from freewill.stats.intervals import Intervals
 from freewill.stats.robust import RobustEstimate
@@ -138,22 +139,14 @@ def estimate(
             refuse_of_one_question(bins=bins, geojson=geojson, plot_choice=plot_choice)
             asked, sure = wanted.answer(evidence, chosen)
             show_records(asked, sure, wanted, as_json=as_json, as_csv=as_csv, left_out=left_out)
-            if plot is not None:
-                draw_records(asked, sure, plot, analysis.title_of(survey, asked.people))
+            draw_records(asked, sure, plot, analysis.title_of(survey, asked.people))
             _comment(asked.estimate, sure, _choice_doubt(asked.estimate, chosen))
             return
         groups = analysis.groups_of(bins, evidence.alphabet)
         if intervals:
             several_people(evidence, "--intervals")
             analysis.refuse_many_shares(groups, bins, "--intervals for {:,} shares")
-        if geojson is not None:
-            from freewill.present.geojson import check_place  # noqa: PLC0415
-
-            check_place(evidence.alphabet)
-        if plot_choice is not None:
-            from freewill.present.choices import choices, refuse_crowd  # noqa: PLC0415
-
-            refuse_crowd(evidence.alphabet, len(evidence.groups))
+        _check_pictures(evidence, geojson, plot_choice)
         estimated = chosen.run_shown(evidence)
         shares = Shares(estimated, groups)
         plain = not (to_screen or as_json or as_csv)
@@ -171,14 +164,9 @@ def estimate(
     elif plain:
         _show(shares, sure, rows, unsure)
     if plot is not None:
-        from freewill.present.plots import picture  # noqa: PLC0415
-
-        title = analysis.title_of(survey, estimated.people)
-        picture(estimated, path=plot, title=title, intervals=sure, merged=groups)
-        analysis.say_drawn(plot)
+        _draw(shares, sure, plot, analysis.title_of(survey, estimated.people))
     if plot_choice is not None and isinstance(estimated, ChoiceAwareEstimate):
-        choices(estimated, path=plot_choice, level=confidence)
-        analysis.say_drawn(plot_choice, "picture of who chooses what")
+        _draw_choices(estimated, plot_choice, confidence)
     if geojson is not None:
         _write_map(shares, sure, geojson)
     _comment(estimated, sure, unsure if not plain else "", doubt)
@@ -194,6 +182,32 @@ def _check_targets(
     analysis.check_picture(plot_choice, inputs, "--plot-choice")
     if plot is not None and plot == plot_choice:
         raise ParameterError(f"--plot and --plot-choice are both {plot}: expected two files.")
+
+
+def _check_pictures(evidence: Evidence, geojson: Path | None, plot_choice: Path | None) -> None:
+    """Refuse, before the work, a map without a place, and a picture with too much in it."""
+    if geojson is not None:
+        from freewill.present.geojson import check_place  # noqa: PLC0415
+
+        check_place(evidence.alphabet)
+    if plot_choice is not None:
+        from freewill.present.choices import refuse_crowd  # noqa: PLC0415
+
+        refuse_crowd(evidence.alphabet, len(evidence.groups))
+
+
+def _draw(shares: Shares, sure: Intervals | None, path: Path, title: str) -> None:
+    from freewill.present.plots import picture  # noqa: PLC0415
+
+    picture(shares.estimate, path=path, title=title, intervals=sure, merged=shares.groups)
+    analysis.say_drawn(path)
+
+
+def _draw_choices(estimated: ChoiceAwareEstimate, path: Path, level: float) -> None:
+    from freewill.present.choices import choices  # noqa: PLC0415
+
+    choices(estimated, path=path, level=level)
+    analysis.say_drawn(path, "picture of who chooses what")
 
 
 def _check_intervals(intervals: bool, level: float | None, joint: bool) -> None:

@@ -155,8 +155,12 @@ def _show_cross(cross: CrossTable) -> None:
     table(heads, lines, numbers=range(1, len(heads)))
 
 
-def draw_records(asked: Distribution, sure: Intervals | None, plot: Path, title: str) -> None:
+def draw_records(
+    asked: Distribution, sure: Intervals | None, plot: Path | None, title: str
+) -> None:
     """Write the picture: a heat map of two questions, bars beside those of everybody given some."""
+    if plot is None:
+        return
     from freewill.present.records import picture_of  # noqa: PLC0415
 
     picture_of(asked, path=plot, title=title, intervals=sure)

@@ -1,4 +1,4 @@
-"""Levels of privacy as mechanisms, and the prompts that ask for them: what `freewill init` makes."""
+"""Levels of privacy as mechanisms, and the prompts that ask for them, for `freewill init`."""
 
 import math
 from collections.abc import Callable, Iterable

@@ -190,7 +190,7 @@ def planned_table(
     many = math.prod(len(questionnaire.questions[name].mechanisms) for name in wanted)
     if many > _MOST_COMBINED:
         raise ParameterError(
-            f"--table {','.join(wanted)}: its mechanisms are combined in {many:,} ways, and at most "
+            f"--table {','.join(wanted)}: mechanisms are combined in {many:,} ways, and at most "
             f"{_MOST_COMBINED} are planned for. Take two questions."
         )
     alphabet: Any = product.only(*wanted)

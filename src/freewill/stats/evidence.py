@@ -258,8 +258,8 @@ def refuse_vast_joint(alphabet: Alphabet) -> None:
         raise EvidenceError(
             f"the joint distribution of {several(len(attributes), 'attribute')} has "
             f"{alphabet.size:,} records, and at most {most:,} are estimated. Take marginals, which "
-            f"need no joint distribution: evidence.marginal({some}), or of=({some}) where reports "
-            f"are read."
+            f"need no joint distribution: evidence.marginal({some}), in commands --of "
+            f"{','.join(attributes[:2])}."
         )
 
 
