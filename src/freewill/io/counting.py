@@ -5,7 +5,8 @@ from functools import partial, reduce
 from operator import add
 from typing import Any, Protocol, TypeAlias
 
-from freewill.core.types import people_in
+from freewill.core.types import Reports, people_in
+from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.questionnaire import JOINED, Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ReportError, raised_as, shown
@@ -147,17 +148,13 @@ class AnswerCounting:
             if self._part and not each.answered:
                 silent += people_in(counts[places])
                 continue
-            groups.append(_group(each, JOINED.join(names), reports, counts[places]))
-        alphabet = asked.alphabet.only(*self._kept)
-        return assemble(alphabet if self._part else asked.alphabet, groups), silent
-
-
-def _group(each: Any, name: str, reports: Any, counts: Any) -> Group:
-    """Return the reports of people who chose alike; of one question as if it were the only one."""
-    if len(each.parts) > 1:
-        return grouped(each, [(reports, counts)], name)
-    (outputs,) = each.output_space.split(reports)
-    return grouped(each.parts[0], [(outputs, counts)], name)
+            mechanism: Mechanism = each
+            outputs: Reports = reports
+            if self._part and len(self._kept) == 1:  # as if it were the only question
+                (mechanism,), (outputs,) = each.parts, each.output_space.split(reports)
+            groups.append(grouped(mechanism, [(outputs, counts[places])], JOINED.join(names)))
+        alphabet = asked.alphabet.only(*self._kept) if self._part else asked.alphabet
+        return assemble(alphabet, groups), silent
 
 
 def _count(table: Table, query: Any, tell: Callable[[Any], None], longest: int) -> int:
