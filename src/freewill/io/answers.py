@@ -181,7 +181,7 @@ class AnswerColumns(Columns):
 
 
 @dataclass(frozen=True)
-class AnswerSpelling:
+class AnswerSpelling(rows.Spelling):
     """Rows of questionnaires, which were spelt alike question by question when they were joined."""
 
     def plain(self, frame: Any) -> Any:

@@ -27,9 +27,17 @@ Work: TypeAlias = Callable[[], int]
 class Counting(Protocol):
     """What rows of a survey are read by: their columns, the work on them, and what comes of it."""
 
-    columns: Columns
-    spelling: Any
-    refusals: Refusals
+    @property
+    def columns(self) -> Columns:
+        """The columns that count."""
+
+    @property
+    def spelling(self) -> rows.Spelling:
+        """What is the same in two spellings."""
+
+    @property
+    def refusals(self) -> Refusals:
+        """What was refused."""
 
     def works(self, table: Table, source: Any) -> list[Work]:
         """Return the work to be done while the table is open."""
@@ -126,7 +134,7 @@ class AnswerCounting:
             kept = [every[place] for place in self._asked.alphabet.places(wanted)]
         self._kept = tuple(kept)
         self._tally = AnswerTally(questionnaire, self._kept)
-        self.columns, self.spelling = self._tally.columns, AnswerSpelling()
+        self.columns, self.spelling = self._tally.columns, AnswerSpelling({}, (), ())
         self.refusals = self._tally.refusals
 
     def works(self, table: Table, source: Any) -> list[Work]:

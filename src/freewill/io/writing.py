@@ -1,7 +1,7 @@
 """Reports into files: Parquet, CSV or NDJSON by suffix, a piece at a time."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -33,7 +33,7 @@ Pieces: TypeAlias = Iterable[tuple[str, OutputSpace, Reports]]
 
 def write_reports(
     path: str | Path,
-    parts: Iterable[tuple[str, Any]],
+    parts: Iterable[tuple[str | Mapping[str, str], Any]],
     *,
     survey: Survey | None = None,
 ) -> None:

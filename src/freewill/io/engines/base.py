@@ -148,7 +148,7 @@ def opened(
             what = f"the {type(source).__module__.split('.')[0]} {type(source).__name__}"
             with explained(what, "Does it have the columns mechanism and report?", session):
                 # What a query of one's own repeats, nobody knows without running it.
-                count, native, limits = None, source, {}
+                count, native, limits = None, source, Columns().limits
                 if not own:
                     arrow = as_arrow(source, what, columns)
                     count, limits = getattr(arrow, "num_rows", None), columns.limits
