@@ -171,4 +171,4 @@ def test_other_questions_of_records_are_answered_or_refused():
     with pytest.raises(fw.LawError, match="no quality loss"):
         each.quality_loss()
     with pytest.raises(fw.ParameterError, match="has no epsilon, hence nothing to calibrate"):
-        fw.calibrate(fw.Each, RECORDS, quality_loss=1.0)  # type: ignore[type-var]
+        fw.calibrate(fw.Each, RECORDS, quality_loss=1.0)

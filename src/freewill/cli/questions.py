@@ -9,8 +9,9 @@ import numpy as np
 
 from freewill.cli.options import option, parse_list, parse_pair
 from freewill.domain.alphabets.base import Alphabet, attributes_of, encode_texts
+from freewill.domain.mechanisms.asked import JOINED
 from freewill.domain.mechanisms.each import Each, Silent
-from freewill.domain.questionnaire import JOINED, Questionnaire
+from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, closest, printable, raised_as
 
