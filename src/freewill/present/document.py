@@ -243,12 +243,14 @@ def _(
 @_content.register
 def _(part: Distribution, *, intervals: Intervals | None = None) -> dict[str, Any]:
     names = ("people", "share", "theta")
+    certified = ("method", "status", "gap", "certificate")
     return _document(
         "distribution",
         {
             "alphabet": part.alphabet.spec(),
             "attributes": part.names,
             "given": part.given,
+            **{name: getattr(part.estimate, name) for name in certified},
             **{name: getattr(part, name) for name in names},
             "values": values_of(Values(part.alphabet)),
             "intervals": None if intervals is None else intervals_content(intervals),

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from freewill.domain.alphabets.base import attributes_of
-from freewill.domain.mechanisms.asked import Asked
+from freewill.domain.mechanisms.asked import JOINED
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Each, Silent
 from freewill.domain.mechanisms.factored import Column, Factored
-from freewill.domain.questionnaire import JOINED
 from freewill.errors import EvidenceError, several
 from freewill.stats.evidence import Evidence, assemble, checked_evidence
 from freewill.stats.groups import Group, grouped
@@ -146,10 +145,5 @@ def unfolded(evidence: Evidence) -> Evidence:
     """
     groups: list[Group] = []
     for group in evidence.groups:
-        if not isinstance(group.mechanism, Asked) or not group.held:
-            groups.append(group)
-            continue
-        counts = group.counts
-        for each, names, places, rows in group.mechanism.unfolded(group.outputs):
-            groups.append(grouped(each, [(rows, counts[places])], JOINED.join(names)))
+        groups += [group] if group.chosen is None else group.chosen
     return assemble(evidence.alphabet, groups, evidence.parts)

@@ -247,8 +247,13 @@ class Each(OfAttributes):
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def received(self, reports: Any) -> PackedBits:
-        """Turn readable reports, dicts with a report an attribute, into what `collect` takes."""
-        rows = [reports] if isinstance(reports, Mapping) else list(reports)
+        """Turn readable reports, dicts with a report an attribute, into what `collect` takes.
+
+        Reports may also come as the texts that `written` gives.
+        """
+        rows: list[Any] = [reports] if isinstance(reports, Mapping | str) else list(reports)
+        if rows and all(isinstance(row, str) for row in rows):
+            return np.asarray(self.read(rows))
         for row in rows:
             if not isinstance(row, Mapping) or {*row} != {*self.alphabet.attributes}:
                 raise AlphabetError(
