@@ -35,6 +35,12 @@ GivenValues = Annotated[
 ]
 
 
+Table = Annotated[
+    str | None,
+    option("Of a survey of several questions: the one or two that are meant, as age,commute."),
+]
+
+
 def parse_of(text: str | None, option_name: str = "--of") -> tuple[str, ...]:
     """Read the names of questions between commas; of nothing, none.
 
