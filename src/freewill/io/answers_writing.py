@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
 from freewill.core.types import Reports, slices
+from freewill.domain.mechanisms.asked import JOINED
 from freewill.domain.outputs import Symbols
-from freewill.domain.questionnaire import JOINED, Questionnaire
+from freewill.domain.questionnaire import Questionnaire
 from freewill.errors import FreewillError, ReportError, shown
 from freewill.io.answers import POINT, AnswerColumns
 from freewill.io.rows import MECHANISM, REPORT, VALUE

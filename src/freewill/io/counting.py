@@ -6,8 +6,9 @@ from operator import add
 from typing import Any, Protocol, TypeAlias
 
 from freewill.core.types import Reports, people_in
+from freewill.domain.mechanisms.asked import JOINED
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.questionnaire import JOINED, Questionnaire
+from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ReportError, raised_as, shown
 from freewill.io import rows

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freewill.core.presented import Presented
-from freewill.core.types import VECTOR_BYTES, FloatArray, checked_people, people_in
+from freewill.core.types import VECTOR_BYTES, FloatArray, IntArray, checked_people, people_in
 from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.rows import stacked_operators
@@ -103,7 +103,12 @@ class Evidence(Presented):
     @cached_property
     def weights(self) -> FloatArray:
         """Share of people behind each observed output, in the operator's order; sums to 1."""
-        return np.asarray(np.concatenate([each.counts for each in self.groups]) / self.people)
+        return np.asarray(self.counts / self.people)
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """How often each output was observed, in the operator's order."""
+        return np.concatenate([each.counts for each in self.groups])
 
     def __add__(self, other: "Evidence") -> "Evidence":
         return merge([self, other])

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from freewill.domain.mechanisms.asked import Asked
+from freewill.domain.mechanisms.asked import JOINED, Asked
 from freewill.domain.mechanisms.each import Each
-from freewill.domain.questionnaire import ANSWERS, JOINED
+from freewill.domain.questionnaire import ANSWERS
 from freewill.stats.evidence import Evidence, assemble
 from freewill.stats.groups import Group, grouped
 

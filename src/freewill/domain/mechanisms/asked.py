@@ -20,6 +20,8 @@ from freewill.domain.packed_outputs import Records
 from freewill.errors import LawError, ParameterError, SpecError, closest, shown
 from freewill.numeric.operators.kronecker import KroneckerOperator
 
+JOINED = " + "
+"""Between the names of what was chosen for each question."""
 _MOST = 256
 """Mechanisms of one question: the first byte of its part says which."""
 
@@ -32,6 +34,11 @@ class Unfolded(NamedTuple):
     """Of what was chosen for each attribute."""
     places: Any
     reports: PackedBits
+
+    @property
+    def name(self) -> str:
+        """What they are called together."""
+        return JOINED.join(self.names)
 
 
 @dataclass(frozen=True, init=False)
