@@ -69,8 +69,8 @@ def compare(
     not the same mechanisms. The columns `one` and `other` are clipped to their possible range;
     differences are computed before clipping.
 
-    Of a survey of several questions, --table names the one to compare, or two where the survey has
-    weights, by which records have a distance.
+    Of a survey of several questions, --table names those to compare, all by default. Records have
+    an earth mover's distance where the survey has weights.
 
     The exit code is 0 whether they differ or not: scripts read `differ` in `--json`.
 
