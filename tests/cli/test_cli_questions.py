@@ -251,10 +251,40 @@ def test_explain_and_audit_go_through_all_questions(travel):
     assert "commute: no answer" in audited["audits"]
 
 
-def test_plan_says_which_table_it_needs(travel):
-    refuses(["plan", travel / "survey.json"], "say by --table which one or two of age, commute")
-    refuses(["plan", travel / "survey.json", "--table", "ride"], "no attribute 'ride'")
-    text = said(
-        "plan", travel / "survey.json", "--table", "commute", "--people", "1000", "--of", "shares"
+def test_plan_of_a_table(travel):
+    path = travel / "survey.json"
+    refuses(["plan", path], "say by --table which one or two of age, commute")
+    refuses(["plan", path, "--table", "ride"], "no attribute 'ride'")
+    refuses(["plan", path, "--table", "age", "--share", "open=1"], "QUESTION.NAME=WEIGHT")
+    one = said("plan", path, "--table", "commute", "--people", "1000", "--of", "shares")
+    assert "1,000" in one
+    told = run_json(
+        "plan", path, "--table", "age,commute", "--people", "1000", "--share", "age.open=1"
     )
-    assert "1,000" in text
+    assert {*told["mechanisms"]} == {f"open + {name}" for name in ("careful", "open", "no answer")}
+    assert len(told["expected"][0]["standard_error"]) == 30
+
+
+def test_commands_about_one_question_say_so(travel, tmp_path):
+    path = travel / "survey.json"
+    for command in (["menu", path, "-l", "1"], ["compare-mechanisms", path]):
+        refuses(command, "asks 2 questions (age, commute), and this is about one")
+    refuses(["calibrate", "k-rr", "-a", path, "--loss", "1"], "asks 2 questions")
+    for name in ("one", "other"):
+        run("obfuscate", travel / "people.csv", "-s", path, "-c", "commute=ride",
+            "-o", tmp_path / f"{name}.csv")  # fmt: skip
+    both = ["compare", tmp_path / "one.csv", tmp_path / "other.csv", "-s", path]
+    assert run_json(*both)["people"] == [PEOPLE, PEOPLE]
+    assert run_json(*both, "--table", "commute")["people"][0] < PEOPLE
+
+
+def test_many_combinations_are_listed_by_question(tmp_path):
+    levels = [text for level in range(1, 7) for text in ("-l", f"level {level}={level}")]
+    run("init", tmp_path / "s.json", "--ask", "a=yes,no", "--ask", "b=yes,no", "--epsilon", *levels)
+    (tmp_path / "p.csv").write_text("a,b\n" + "yes,no\n" * 500)
+    run("obfuscate", tmp_path / "p.csv", "-s", tmp_path / "s.json", "-o", tmp_path / "r.csv")
+    text = said(
+        "collect", tmp_path / "r.csv", "-s", tmp_path / "s.json", "-o", tmp_path / "e.parquet"
+    )
+    assert text.count("level 3") == 2
+    assert " + " not in text

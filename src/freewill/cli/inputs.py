@@ -18,6 +18,7 @@ from freewill.io.evidence_file import is_evidence, load_evidence
 from freewill.io.files import files_of, identity
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.evidence import merge as added
+from freewill.stats.marginals import unfolded
 
 if TYPE_CHECKING:
     from freewill.io.reading import Reading
@@ -121,7 +122,7 @@ def _read_store(sources: list[str], survey: Survey, holding: ExitStack) -> "Read
             f"{stores.shown_store(store)} is a server's store, which is read by itself. Collect "
             f"the others apart, and add the evidence together with `freewill merge`."
         )
-    evidence = stores.read_store(sources[0], survey, holding)
+    evidence = unfolded(stores.read_store(sources[0], survey, holding))
     return Reading(evidence, evidence.people, 0, ())
 
 

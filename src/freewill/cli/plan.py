@@ -8,7 +8,7 @@ import typer
 from freewill.cli.analysis import Bins, Picture, check_picture, groups_of, inputs_of, say_drawn
 from freewill.cli.calibrate import load_prior
 from freewill.cli.options import AsJson, integral, numeric, option, parse_pair
-from freewill.cli.questions import parse_of, planned_table
+from freewill.cli.questions import Table, parse_of, planned_table
 from freewill.cli.show import FAILED, remark, say, say_json
 from freewill.core.progress import progress
 from freewill.domain.alphabets.base import attributes_of
@@ -44,10 +44,7 @@ def plan(
     of: Annotated[
         str, option("Predict errors of: emd (earth mover's distance), shares, mean or cdf.")
     ] = "emd",
-    questions: Annotated[
-        str | None,
-        option("Of several questions: the one or two to plan for, as age,commute.", "--table"),
-    ] = None,
+    table: Table = None,
     bins: Bins = None,
     as_json: AsJson = False,
     plot: Picture = None,
@@ -72,9 +69,9 @@ def plan(
     offered = Survey.load(survey)
     shares = None if not share else parse_shares(share)
     if isinstance(offered, Questionnaire):
-        offered, shares = planned_table(offered, parse_of(questions, "--table"), share or [])
+        offered, shares = planned_table(offered, parse_of(table, "--table"), share or [])
         of = "shares" if is_emd(of) and attributes_of(offered.alphabet) else of
-    elif questions is not None:
+    elif table is not None:
         raise ParameterError("--table is for several questions: the survey has one. Leave it out.")
     truth = None if theta is None else load_prior(theta, offered.alphabet.size)
     wanted: Any = of

@@ -1,6 +1,5 @@
 """Options of surveys of several questions: which of them, given what, and who chose what."""
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -9,14 +8,11 @@ import numpy as np
 
 from freewill.cli.options import option, parse_list, parse_pair
 from freewill.domain.alphabets.base import Alphabet, attributes_of, encode_texts
-from freewill.domain.mechanisms.asked import JOINED
-from freewill.domain.mechanisms.each import Each, Silent
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, closest, printable, raised_as
 
 _POINT = "."
-_MOST_COMBINED = 256
 
 Of = Annotated[
     str | None,
@@ -33,6 +29,12 @@ GivenValues = Annotated[
         "Repeatable, for other questions.",
         "--given",
     ),
+]
+
+
+Table = Annotated[
+    str | None,
+    option("Of a survey of several questions: the one or two that are meant, as age,commute."),
 ]
 
 
@@ -172,11 +174,8 @@ def parse_shares(texts: Sequence[str], questionnaire: Questionnaire) -> dict[str
 
 def planned_table(
     questionnaire: Questionnaire, names: tuple[str, ...], share: Sequence[str]
-) -> tuple[Survey, dict[str, float]]:
-    """Return the survey of some questions, with a mechanism for each combination, and its shares.
-
-    What is chosen for one question is taken to say nothing of what is chosen for another.
-    """
+) -> tuple[Survey, Any]:
+    """Return the survey of some questions, and the shares of what is chosen for each."""
     product = questionnaire.asked.alphabet
     if not names:
         raise ParameterError(
@@ -188,20 +187,6 @@ def planned_table(
     shares = parse_shares(share, questionnaire)
     if len(wanted) == 1:
         return questionnaire.questions[wanted[0]], shares[wanted[0]]
-    many = math.prod(len(questionnaire.questions[name].mechanisms) for name in wanted)
-    if many > _MOST_COMBINED:
-        raise ParameterError(
-            f"--table {','.join(wanted)}: mechanisms are combined in {many:,} ways, and at most "
-            f"{_MOST_COMBINED} are planned for. Take two questions."
-        )
-    alphabet: Any = product.only(*wanted)
-    combined: dict[str, Any] = {}
-    chances: dict[str, float] = {}
-    for chosen in itertools.product(*(questionnaire.questions[n].mechanisms for n in wanted)):
-        pairs = [*zip(wanted, chosen, strict=True)]
-        parts = {name: questionnaire.questions[name].mechanisms[own] for name, own in pairs}
-        if all(isinstance(part, Silent) for part in parts.values()):
-            continue
-        combined[JOINED.join(chosen)] = Each(alphabet, parts)
-        chances[JOINED.join(chosen)] = math.prod(shares[name][own] for name, own in pairs)
-    return Survey(alphabet, combined), chances
+    some = {name: questionnaire.questions[name] for name in wanted}
+    weights = product.weights and {name: product.weights[name] for name in wanted}
+    return Questionnaire(some, weights=weights), {name: shares[name] for name in wanted}
