@@ -35,6 +35,9 @@ from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey, listed
 from freewill.errors import DeviceError, printable, raised_as, shown
 
+_AGAIN = -1
+"""The index of a value that is not asked for again."""
+
 
 @dataclass(frozen=True)
 class _Chosen:
@@ -225,8 +228,14 @@ class Device:
         return memory.update(work)
 
     def _checked(self, values: list[Any], choice: Any, epsilon: Any, period: str | None) -> _Chosen:
-        """Check what was chosen for one question; whoever is silent need not give a value."""
-        mechanism = self._chosen(choice)
+        """Check what was chosen for one question; whoever is silent need not give a value.
+
+        Nor need who answered the question before, and has nothing to choose any more.
+        """
+        sent = self.remembered if not values and choice is None else None
+        mechanism = self._chosen(choice if sent is None else sent.mechanism)
+        if sent is not None:
+            return _Chosen(mechanism, mechanism, _AGAIN, None, None)
         used = mechanism.at(epsilon) if epsilon is not None or _has_many(mechanism) else mechanism
         if not values and not isinstance(mechanism, Silent):
             raise DeviceError(
@@ -249,6 +258,10 @@ class Device:
 
     def _price(self, content: Content, chosen: _Chosen) -> Amount:
         """Return what a report costs that is drawn now."""
+        if chosen.index == _AGAIN:
+            raise DeviceError(
+                "nothing was chosen, and what was sent before is forgotten. Ask the question again."
+            )
         if self._key(None) is None or not is_two_step(chosen.mechanism):
             return cost(chosen.used)
         self._check_answer(content, chosen.mechanism)
