@@ -11,7 +11,7 @@ from tools.javascript.verdicts import python_says
 import freewill as fw
 from device_cases import skipped
 from freewill.device.budget import cost
-from freewill.device.memory import amount, sealed
+from freewill.device.memory import amount
 from freewill.device.questions import row_id
 from freewill.device.values import as_text
 from freewill.domain.draws.sources import GivenBytes
@@ -185,11 +185,3 @@ def test_both_languages_judge_alike():
         ours = python_says(text)
         refused = (theirs != "", "error" in ours)
         assert refused == (name in HOSTILE, name in HOSTILE), (name, theirs, ours)
-
-
-def test_a_memory_of_a_questionnaire_is_one_of_its_questions():
-    memory = fw.Memory()
-    fw.Device(PAIR, memory).row({}, "no answer")
-    assert (
-        sealed(memory.update(lambda content: (content, content))).count(b'"value":"nothing"') == 2
-    )

@@ -18,7 +18,6 @@ from freewill.domain.guarantees.epsilon import audit_epsilon
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.both import Both
-from freewill.domain.mechanisms.each import Silent
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.perhaps import Perhaps
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
@@ -291,8 +290,6 @@ def _named_from(mechanism: Mechanism, value: int, own: float, other: float) -> F
 def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
     """Return the chance of each output from one value; of sets, that of each value in them."""
     alphabet: Any = mechanism.alphabet
-    if isinstance(mechanism, Silent):
-        return None
     bits, support = _sets(mechanism)
     if bits is not None:
         # A place of a filter stands for no value by itself.
@@ -316,7 +313,7 @@ def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
             return np.asarray(np.exp(mechanism.kernel.stacked[edge, along, aside]))
         case _:
             space = mechanism.output_space.alphabet
-            if space is None or alphabet.size * space.size > _ENTRIES:
-                return None
-            return np.asarray(mechanism.law()[value])
+            listed = space is not None and alphabet.size * space.size <= _ENTRIES
+            # Silence is no picture.
+            return np.asarray(mechanism.law()[value]) if listed and space.size > 1 else None
     return _each(alphabet, value, own, other)
