@@ -297,5 +297,4 @@ class SentReader:
             return np.asarray(self._listed[outputs])
         if not len(outputs) or not self._space.repeats:
             return np.ones(len(outputs), dtype=np.bool_)
-        everyone = np.ones(self.mechanism.alphabet.size)
-        return np.asarray(self.mechanism.operator(outputs).forward(everyone) > 0)
+        return self.mechanism.operator(outputs).possible()

@@ -114,7 +114,7 @@ class Group:
     @property
     def possible(self) -> BoolArray:
         """Which outputs some value can lead to."""
-        return np.asarray(self.operator.forward(np.ones(self.mechanism.alphabet.size)) > 0)
+        return self.operator.possible()
 
     @cached_property
     def structure(self) -> Structure:

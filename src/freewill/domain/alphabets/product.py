@@ -312,6 +312,10 @@ class Product:
         own = self.weights
         return spec if own is None else {**spec, "weights": dict(own)}
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What is worked out from these is worked out again: a view of a dict does not travel.
+        return {"_pairs": self._pairs, "_weights": self._weights}
+
     def __repr__(self) -> str:
         given = ", ".join(f"{name!r}: {alphabet!r}" for name, alphabet in self._pairs)
         own = self.weights

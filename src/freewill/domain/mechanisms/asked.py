@@ -15,7 +15,7 @@ from freewill.domain.guarantees.promises import Guarantee, JointGuarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.composed import inner_spec, promised, read_inner, summed
 from freewill.domain.mechanisms.each import Each, attribute_parts
-from freewill.domain.mechanisms.factored import ByAttribute, product_law
+from freewill.domain.mechanisms.factored import ByAttribute, Said, product_law
 from freewill.domain.packed_outputs import Records
 from freewill.errors import LawError, ParameterError, SpecError, closest, shown
 from freewill.numeric.operators.kronecker import KroneckerOperator
@@ -165,12 +165,22 @@ class Asked(Mechanism):
             groups.append(Unfolded(each, tuple(names), places, np.concatenate(rows, axis=1)))
         return groups
 
-    def by_attribute(self, outputs: Reports) -> list[ByAttribute]:
-        """Return the reports of each combination of choices."""
-        return [
-            ByAttribute(places, each.parts, each.output_space.split(rows))
-            for each, _, places, rows in self.unfolded(outputs)
-        ]
+    def by_attribute(self, outputs: Reports) -> ByAttribute:
+        """Return the reports of each mechanism on offer, attribute by attribute."""
+        columns = zip(
+            self.output_space.parts, self.output_space.split(outputs), self.offers, strict=True
+        )
+        said = []
+        for space, own, offers in columns:
+            which, reports = space.split(own)
+            each = zip(offers, reports, strict=True)
+            said.append(
+                [
+                    Said(one, np.flatnonzero(which == number), some)
+                    for number, ((_, one), some) in enumerate(each)
+                ]
+            )
+        return ByAttribute(said)
 
     @classmethod
     def stacked(cls, mechanisms: Sequence[Self], outputs: Sequence[Reports]) -> KroneckerOperator:

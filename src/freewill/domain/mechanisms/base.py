@@ -226,7 +226,7 @@ class Mechanism(Protocol):
         """Return how likely values are in the set that a report names, where it names one."""
         return None
 
-    def by_attribute(self, outputs: Reports) -> "Sequence[ByAttribute] | None":
+    def by_attribute(self, outputs: Reports) -> "ByAttribute | None":
         """Return reports attribute by attribute, where the law is a product over attributes."""
         return None
 

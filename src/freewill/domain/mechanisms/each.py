@@ -21,7 +21,7 @@ from freewill.domain.mechanisms.composed import (
     read_inner,
     summed,
 )
-from freewill.domain.mechanisms.factored import ByAttribute, named, product_law
+from freewill.domain.mechanisms.factored import ByAttribute, Said, named, product_law
 from freewill.domain.mechanisms.parameters import of_full_rank
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Records
@@ -187,9 +187,12 @@ class Each(OfAttributes):
         drawn = [np.asarray([part.draw(int(own[0]), source)]) for part, own in each]
         return np.asarray(self.output_space.joined(drawn)[0])
 
-    def by_attribute(self, outputs: Reports) -> list[ByAttribute]:
+    def by_attribute(self, outputs: Reports) -> ByAttribute:
         """Return all reports, which have a part for every attribute."""
-        return [ByAttribute(np.arange(len(outputs)), self.parts, self.output_space.split(outputs))]
+        every, parts = np.arange(len(outputs)), self.output_space.split(outputs)
+        return ByAttribute(
+            [[Said(m, every, own)] for m, own in zip(self.parts, parts, strict=True)]
+        )
 
     def report(self, values: Any, rng: np.random.Generator | None = None) -> Any:
         """Draw a report of one record, or of each in a list: a dict with a report an attribute."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from freewill.domain.guarantees.promises import JointGuarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.composed import promised, summed
 from freewill.domain.mechanisms.each import OfAttributes, Silent, attribute_parts
-from freewill.domain.mechanisms.factored import ByAttribute
+from freewill.domain.mechanisms.factored import ByAttribute, Said
 from freewill.errors import ParameterError
 
 
@@ -81,18 +81,18 @@ class OneOf(OfAttributes):
         reports[number] = np.asarray([self.parts[place].draw(own, source)])
         return np.asarray(self.output_space.joined(np.array([number]), reports)[0])
 
-    def by_attribute(self, outputs: Reports) -> list[ByAttribute]:
-        """Return the reports of each attribute, the others silent."""
+    def by_attribute(self, outputs: Reports) -> ByAttribute:
+        """Return the reports of each attribute, and the silence of those who drew another."""
         which, reports = self.output_space.split(outputs)
-        some = []
-        for number, place in enumerate(self.drawn):
-            places = np.flatnonzero(which == number)
-            parts: list[Any] = [Silent(own) for own in self.alphabet.attributes.values()]
-            parts[place] = self.parts[place]
-            said: list[Reports] = [np.zeros(places.size, dtype=np.int64) for _ in parts]
-            said[place] = reports[number]
-            some.append(ByAttribute(places, tuple(parts), said, -math.log(len(self.drawn))))
-        return some
+        said: list[list[Said]] = []
+        for place, own in enumerate(self.alphabet.attributes.values()):
+            number = self.drawn.index(place) if place in self.drawn else -1
+            others = np.flatnonzero(which != number)
+            said.append([Said(Silent(own), others, np.zeros(others.size, dtype=np.int64))])
+            if number >= 0:
+                here = np.flatnonzero(which == number)
+                said[-1].append(Said(self.parts[place], here, reports[number]))
+        return ByAttribute(said, -math.log(len(self.drawn)))
 
     def guarantee(self) -> JointGuarantee:
         """Return the largest epsilon, never understated, and those of the attributes."""

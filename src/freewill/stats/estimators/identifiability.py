@@ -10,7 +10,6 @@ from scipy.linalg.lapack import dpotrf
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.domain.mechanisms.each import Silent
-from freewill.domain.mechanisms.factored import named
 from freewill.domain.mechanisms.parameters import of_full_rank
 from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.groups import Group
@@ -101,22 +100,23 @@ def confounded_values(evidence: Evidence) -> tuple[tuple[int, ...], ...]:
 
 
 def _answered(evidence: Evidence) -> list[frozenset[str]] | None:
-    """Return the attributes that each kind of report tells wholly; None where that is not known."""
-    if not attributes_of(evidence.alphabet):
+    """Return the attributes that reports tell wholly and together; None where it is not known."""
+    mechanisms = evidence.mechanisms
+    empty = [mechanism.output_space.empty() for mechanism in mechanisms]
+    if not (attributes_of(evidence.alphabet) and evidence.held) or any(
+        one.by_attribute(nothing) is None for one, nothing in zip(mechanisms, empty, strict=True)
+    ):
         return None
-    sets: set[frozenset[str]] = set()
-    for group in evidence.groups:
-        outputs = group.outputs if group.held else group.mechanism.output_space.empty()
-        some = group.mechanism.by_attribute(outputs)
-        for one in some or ():
-            said = {
-                n: p for n, p in named(evidence.alphabet, one.parts) if not isinstance(p, Silent)
-            }
-            if not all(map(of_full_rank, said.values())):
-                return None
-            sets.add(frozenset(said))
-        if not some:
+    told = []
+    for column in evidence.factored.columns:
+        number, _ = column.split()
+        used = [column.mechanisms[place] for place in np.unique(number)]
+        if not all(isinstance(one, Silent) or of_full_rank(one) for one in used):
             return None
+        told.append(np.array([not isinstance(one, Silent) for one in column.mechanisms])[number])
+    names = list(attributes_of(evidence.alphabet))
+    rows = np.unique(np.stack(told, axis=1), axis=0).tolist()
+    sets = [frozenset(name for name, yes in zip(names, row, strict=True) if yes) for row in rows]
     return [one for one in sets if not any(one < other for other in sets)]
 
 
