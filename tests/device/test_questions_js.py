@@ -4,12 +4,11 @@ import copy
 import json
 
 import numpy as np
-from test_device_js import trial
 from tools.javascript import evaluated, in_node, node
 from tools.javascript.verdicts import python_says
 
 import freewill as fw
-from device_cases import skipped
+from device_cases import skipped, trial
 from freewill.device.budget import cost
 from freewill.device.memory import amount
 from freewill.device.questions import row_id
