@@ -28,6 +28,7 @@ from freewill.collector.estimates import Estimates
 from freewill.collector.intake import Intake, Uploads, metrics_text, unknown_survey
 from freewill.collector.openapi import CSV, PARQUET, SURVEY, TEXT, Operation, handlers_of
 from freewill.collector.planning import Plans, question_of
+from freewill.collector.records import intake_of
 from freewill.collector.site import site_routes
 from freewill.collector.store import Store, is_token
 from freewill.collector.surveys import MIN_PEOPLE, evidence_of, people_by_day, people_of, survey_id
@@ -70,7 +71,9 @@ class Collector:
         public: bool = False,
     ) -> None:
         self.store, self.public = store, public
-        self.intakes = {survey_id(survey): Intake(survey, store.add(survey)) for survey in surveys}
+        self.intakes = {
+            survey_id(survey): intake_of(survey, store.add(survey)) for survey in surveys
+        }
         self.writer, self.estimates = Writer(store), Estimates(store, min_people)
         self.uploads = Uploads(self.intakes, self.writer)
         self.plans = Plans(self.estimates)
