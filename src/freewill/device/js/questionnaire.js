@@ -7,7 +7,8 @@ import { LARGEST, checkText, isNumbers, isObject, isWholeText } from "./checks.j
 import { FreewillError, shown } from "./errors.js";
 import { filled, inDigits, odds } from "./figures.js";
 import { sha256 } from "./ids.js";
-import { HEAD, Survey, sameWords } from "./survey.js";
+import { HEAD } from "./json.js";
+import { Survey, sameWords } from "./survey.js";
 import WORDS from "./words.js";
 
 const FIELDS = [HEAD, "title", "questions", "weights"];

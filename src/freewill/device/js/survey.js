@@ -7,7 +7,7 @@ import { checkText, isObject, isWholeText } from "./checks.js";
 import { system } from "./draws.js";
 import { FreewillError, UndrawableError, listed, shown } from "./errors.js";
 import { hexadecimal } from "./ids.js";
-import { parsedJson } from "./json.js";
+import { HEAD, parsedJson } from "./json.js";
 import { SPEC_VERSION } from "./mechanisms.js";
 import { Programmed } from "./programs.js";
 import { Questionnaire } from "./questionnaire.js";
@@ -22,7 +22,6 @@ import { mechanismFromSpec } from "./registry.js";
 const VERSIONS = [1, 2];
 /** Of surveys with several questions. */
 const QUESTIONS_VERSION = 3;
-export const HEAD = "freewill survey";
 const NEEDED = [HEAD, "alphabet", "mechanisms"];
 /** @type {[string, number, number][]} fields with their least and greatest number of characters */
 const TEXTS = [
