@@ -59,7 +59,7 @@ def mechanisms() -> dict[str, Any]:
     line = fw.Linear(0, WIDE - 1)
     for name, kind in REGISTRY.items():
         # What cannot be listed has no entry in the contract.
-        if name not in rows and kind not in (*OTHERS, fw.Family):
+        if name not in rows and kind not in (*OTHERS, fw.Family, fw.Asked):
             build: Any = kind
             rows[name] = build(line, 1.0)
     wide = fw.Both(fw.OUE(line, 1.0), fw.LocalHashing(line, 1.0))

@@ -106,7 +106,7 @@ def test_names_of_parts_stay():
 
 def test_what_has_no_marginal_is_refused():
     whole = fw.collect([(fw.KRR(PEOPLE, 1.0), [0, 1])])
-    with pytest.raises(fw.EvidenceError, match="reports whole records"):
+    with pytest.raises(fw.EvidenceError, match="its reports are of whole records"):
         whole.marginal("age")
     with pytest.raises(fw.EvidenceError, match="one question"):
         fw.collect([(fw.KRR(AGES, 1.0), [0])]).marginal("age")

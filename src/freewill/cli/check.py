@@ -11,9 +11,9 @@ from freewill.cli.show import FAILED, remark, say, say_json
 from freewill.core.progress import progress
 from freewill.errors import FreewillError, printable
 from freewill.present.words import WHAT_TO_DO
+from freewill.stats.efficient import OneStep
 from freewill.stats.fit import Checks, check_assumptions
 from freewill.stats.information import several_people
-from freewill.stats.intervals import OneStep
 from freewill.stats.misfit import Misfit, explain_misfit
 
 _LONGEST = 2000

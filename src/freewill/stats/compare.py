@@ -13,13 +13,16 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.difference import distance_between, transports_on, written
+from freewill.stats.efficient import OneStep, fit_of
 from freewill.stats.equality import equality, solves_of
 from freewill.stats.evidence import Evidence
-from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable
-from freewill.stats.information import Work, advice_on_few, several_people
-from freewill.stats.intervals import OneStep, fit_of, interval_lines, intervals
+from freewill.stats.functionals import checked_level, estimable
+from freewill.stats.information import advice_on_few, several_people
+from freewill.stats.intervals import interval_lines, intervals
 from freewill.stats.provenance import Body, refuse_shared
 from freewill.stats.reach import band, reach_of
+from freewill.stats.weights import Quantiles, Weights
+from freewill.stats.work import Work
 
 _TRANSPORT = 10
 """Solves that an exact transport counts for: where there are any, solves have a matrix."""

@@ -10,8 +10,8 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.metrics import emd
 from freewill.stats.covariance import OnRow
+from freewill.stats.efficient import OneStep
 from freewill.stats.information import DENSE
-from freewill.stats.intervals import OneStep
 from freewill.stats.reach import normal_draws
 
 _DRAWS = 1000

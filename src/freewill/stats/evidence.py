@@ -11,7 +11,7 @@ import numpy as np
 
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray, checked_people, people_in
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.rows import stacked_operators
 from freewill.errors import EvidenceError, closest, several, shown
@@ -281,3 +281,18 @@ def _joined(same: list[Group]) -> Group:
 def names_of(evidence: Evidence, *, short: bool = False) -> list[str]:
     """Return what all groups are called."""
     return [name_of(group, short=short) for group in evidence.groups]
+
+
+def by_attribute(evidence: Evidence) -> bool:
+    """Say whether all reports are of several attributes, each told by itself.
+
+    >>> import freewill as fw
+    >>> yes_no = fw.Categorical(["yes", "no"])
+    >>> pair = fw.Each(vote=fw.KRR(yes_no, 1.0), member=fw.KRR(yes_no, 2.0))
+    >>> by_attribute(fw.collect([(pair, pair.received([{"vote": "yes", "member": "no"}]))]))
+    True
+    """
+    if len(attributes_of(evidence.alphabet)) < 2:
+        return False
+    empty = ((one, one.output_space.empty()) for one in evidence.mechanisms)
+    return all(one.by_attribute(nothing) is not None for one, nothing in empty)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, people_in
 from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.mechanisms.rows import moments_together
 from freewill.errors import noun, printable, several
 from freewill.numeric.operators.base import Operator, Structure
 from freewill.numeric.operators.moments import Moments
@@ -191,6 +192,17 @@ class Group:
         what = noun(self.rows, "report" if self.table is None else "distinct output")
         name = f"{printable(self.name)}: " if self.name else ""
         return f"{self.people:>12,} {who}  {self.rows:>10,} {what:<16}  {name}{self.mechanism}"
+
+
+def moments_of(groups: Sequence[Group], theta: FloatArray) -> tuple[Moments, ...]:
+    """Return what a report of each group tells at theta; groups whose laws share much, together."""
+    plain = [place for place, group in enumerate(groups) if group.mechanism.public() is None]
+    together = moments_together([groups[place].mechanism for place in plain], theta)
+    moments = dict(zip(plain, together, strict=True))
+    return tuple(
+        moments[place] if place in moments else group.moments(theta)
+        for place, group in enumerate(groups)
+    )
 
 
 def grouped(

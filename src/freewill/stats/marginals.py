@@ -30,8 +30,8 @@ def factored_of(evidence: Evidence) -> Factored:
             one for one in evidence.mechanisms if one.by_attribute(one.output_space.empty()) is None
         )
         raise EvidenceError(
-            f"{whole} reports whole records, and not one attribute by itself: its reports have no "
-            f"marginal. Estimate the joint distribution, and take the marginal of the estimate."
+            f"{whole}: its reports are of whole records, and of no attribute by itself. They have "
+            f"no marginal. Estimate the joint distribution, and take the marginal of the estimate."
         )
     return factored
 
@@ -48,7 +48,7 @@ def marginal_evidence(evidence: Evidence, names: tuple[str, ...]) -> Evidence:
     if len(places) == len(product.sizes) and len(places) > 1:
         return evidence
     columns = [factored.columns[place] for place in places]
-    called = _names(evidence, places)
+    called = part_names(evidence, places)
     counts = np.concatenate([group.counts for group in evidence.groups])
     rows, times = _counted(columns, counts)
     alphabet = product.only(*names)
@@ -113,7 +113,7 @@ def _group(
     return grouped(each, [(each.output_space.joined(reports), counts)], name)
 
 
-def _names(evidence: Evidence, places: list[int]) -> dict[tuple[int, str], str]:
+def part_names(evidence: Evidence, places: list[int]) -> dict[tuple[int, str], str]:
     """Return what the mechanism of each attribute is called, where groups have names of parts."""
     called: dict[tuple[int, str], str] = {}
     for group in evidence.groups:

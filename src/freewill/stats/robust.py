@@ -22,6 +22,7 @@ from freewill.numeric.solvers.likelihood import (
 )
 from freewill.stats.atoms import AtomModel, watched
 from freewill.stats.choice.aware import ChoiceAwareEstimate
+from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import (
     Estimate,
     default_tolerance,
@@ -34,7 +35,7 @@ from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.forged import Forgery, SetAside, apart, in_words
 from freewill.stats.groups import Group, name_of
 from freewill.stats.information import Information, several_people
-from freewill.stats.intervals import Intervals, OneStep, intervals
+from freewill.stats.intervals import Intervals, intervals
 from freewill.stats.misfit import FORGED, Misfit, judged
 
 _LEVEL = 0.95

@@ -1,10 +1,13 @@
 """Fits of evidence whose groups are split by what people chose: for tests of what that explains."""
 
+from contextlib import suppress
 from typing import Any
 
+from freewill.domain.alphabets.base import attributes_of
+from freewill.errors import EvidenceError
+from freewill.stats.efficient import OneStep, fit_of
 from freewill.stats.estimators.estimate import Start
-from freewill.stats.evidence import Evidence
-from freewill.stats.intervals import OneStep, fit_of
+from freewill.stats.evidence import Evidence, by_attribute
 
 
 def split_of(evidence: Evidence | OneStep, start: Start | None = None) -> OneStep:
@@ -14,6 +17,30 @@ def split_of(evidence: Evidence | OneStep, start: Start | None = None) -> OneSte
     such groups is itself.
     """
     return fit_of(evidence, start).once(_split)
+
+
+def marginal_fits(fit: OneStep) -> dict[str, OneStep]:
+    """Return the fit of each attribute's own evidence, made once of each fit; none of nobody's."""
+    return fit.once(_marginal_fits)
+
+
+def _marginal_fits(fit: OneStep) -> dict[str, OneStep]:
+    fits = {}
+    for name in attributes_of(fit.evidence.alphabet):
+        with suppress(EvidenceError):  # nobody answered
+            fits[name] = OneStep(fit.evidence.marginal(name), None)
+    return fits
+
+
+def one_question(fit: OneStep, what: str) -> OneStep:
+    """Return a fit of one question; refuse one of several, each of which has choices of its own."""
+    if isinstance(fit.evidence, Evidence) and by_attribute(fit.evidence):
+        first, second, *_ = attributes_of(fit.evidence.alphabet)
+        raise EvidenceError(
+            f"{what} is about one question, and the evidence is about several, with a choice each: "
+            f"ask it of evidence.marginal({first!r}), then of evidence.marginal({second!r})."
+        )
+    return fit
 
 
 def _split(fit: OneStep) -> OneStep:

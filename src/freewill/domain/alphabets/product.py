@@ -127,7 +127,7 @@ class Product:
         """
         listed, known = list(names), list(self.attributes)
         for place, name in enumerate(listed):
-            if name not in known:
+            if not isinstance(name, str) or name not in known:
                 raise AlphabetError(
                     f"no attribute {shown(name)}: expected some of {', '.join(known)}."
                     f"{closest(name, known)}"

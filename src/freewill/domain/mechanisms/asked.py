@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -58,6 +58,7 @@ class Asked(Mechanism):
     alphabet: Product
     offers: tuple[tuple[tuple[str, Mechanism], ...], ...]
     name: ClassVar[str] = "asked"
+    sends: ClassVar[Literal["all", "one"]] = "all"
 
     def __init__(
         self,
@@ -199,6 +200,13 @@ class Asked(Mechanism):
     def _unchosen(self) -> str:
         names = ", ".join(f"{name}=..." for name in self.by_name)
         return f"{self.name} draws nothing before mechanisms are chosen: take at({names}) first."
+
+    def audited(self) -> dict[str, list[tuple[Mechanism, Guarantee]]]:
+        """Return what is audited of each attribute: all mechanisms on offer, and their promises."""
+        return {
+            name: [(one, promised(one)) for one in some.values()]
+            for name, some in self.by_name.items()
+        }
 
     def guarantee(self) -> JointGuarantee:
         """Return what whoever chooses the least private mechanism of each attribute is promised."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -39,6 +39,7 @@ class OneOf(OfAttributes):
     alphabet: Product
     parts: tuple[Mechanism, ...]
     name: ClassVar[str] = "one-of"
+    sends: ClassVar[Literal["all", "one"]] = "one"
 
     def __init__(self, *parts: Product | Mapping[str, Mechanism], **named: Mechanism) -> None:
         alphabet, own = attribute_parts(self.name, parts, named)
@@ -80,6 +81,12 @@ class OneOf(OfAttributes):
         reports = [space.empty() for space in spaces]
         reports[number] = np.asarray([self.parts[place].draw(own, source)])
         return np.asarray(self.output_space.joined(np.array([number]), reports)[0])
+
+    def listed(self) -> list[tuple[tuple[Mechanism, ...], float]]:
+        """Return the part of each attribute that may be drawn, beside the silence of the others."""
+        silent = tuple(Silent(own) for own in self.alphabet.attributes.values())
+        share = -math.log(len(self.drawn))
+        return [((*silent[:n], self.parts[n], *silent[n + 1 :]), share) for n in self.drawn]
 
     def by_attribute(self, outputs: Reports) -> ByAttribute:
         """Return the reports of each attribute, and the silence of those who drew another."""

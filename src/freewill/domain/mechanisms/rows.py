@@ -3,14 +3,18 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.mechanisms.base import Mechanism, Noisy
+from freewill.domain.mechanisms.base import Mechanism
 from freewill.numeric.operators.arranged import ArrangedOperator
 from freewill.numeric.operators.base import Operator, RowNumbers, StackOperator
+from freewill.numeric.operators.moments import Moments
+
+if TYPE_CHECKING:
+    from freewill.domain.mechanisms.noisy import Noisy
 
 _COPIED_BYTES = 1 << 20
 """Reports of a mechanism up to which they are copied, to stand beside those of others."""
@@ -83,7 +87,7 @@ class Rows:
         return ArrangedOperator(inner, order, self.log_share)
 
 
-def row_by_row(mechanisms: Sequence[Noisy], outputs: Sequence[Reports]) -> tuple[Rows, Any]:
+def row_by_row(mechanisms: "Sequence[Noisy]", outputs: Sequence[Reports]) -> tuple[Rows, Any]:
     """Return rows of mechanisms of one kind, one below the other, and their outputs, checked."""
     first, alone = mechanisms[0], len(mechanisms) == 1
     together: Any = outputs[0] if alone else np.concatenate(outputs)
@@ -92,6 +96,18 @@ def row_by_row(mechanisms: Sequence[Noisy], outputs: Sequence[Reports]) -> tuple
     lengths = [len(checked)] if alone else list(map(len, outputs))
     which = np.repeat(np.arange(epsilons.size), lengths)
     return Rows(first.alphabet, epsilons, which, mechanisms.__getitem__), checked
+
+
+def moments_together(mechanisms: Sequence[Mechanism], theta: FloatArray) -> list[Moments]:
+    """Return what a report of each mechanism tells at theta; of one kind, together where it can."""
+    moments: dict[int, Moments] = {}
+    kinds: dict[type[Mechanism], list[int]] = {}
+    for place, mechanism in enumerate(mechanisms):
+        kinds.setdefault(type(mechanism), []).append(place)
+    for kind, places in kinds.items():
+        some = [mechanisms[place] for place in places]
+        moments |= dict(zip(places, kind.moments_together(some, theta), strict=True))
+    return [moments[place] for place in range(len(mechanisms))]
 
 
 def stacked_operators(

@@ -289,7 +289,8 @@ def _rows_of(factor: Operator) -> FloatArray:
 
 def _outer(one: FloatArray, other: FloatArray) -> FloatArray:
     """Return the products of all pairs in each row."""
-    return (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
+    pairs = one.shape[1] * other.shape[1]
+    return (one[:, :, None] * other[:, None, :]).reshape(len(one), pairs)
 
 
 def _joined(join: np.ufunc, tables: Sequence[FloatArray], which: Sequence[IntArray]) -> FloatArray:

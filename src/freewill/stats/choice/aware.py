@@ -43,8 +43,8 @@ from freewill.stats.estimators.estimate import (
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.groups import name_of
-from freewill.stats.information import Work
 from freewill.stats.intervals import Intervals
+from freewill.stats.work import Work
 
 if TYPE_CHECKING:
     from freewill.stats.choice.check import ChoiceCheck

@@ -30,6 +30,7 @@ from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.streams import StreamPart
 
 if TYPE_CHECKING:
+    from freewill.present.distribution import Distribution
     from freewill.present.shares import Shares
     from freewill.stats.intervals import Intervals
 
@@ -126,6 +127,19 @@ class Estimate(Presented):
         """
         shares: Shares = room("shares").coarser_shares(self, by, rows)
         return shares
+
+    def marginal(self, *names: str) -> "Distribution":
+        """Return the distribution of some attributes: sums of theta over all others."""
+        marginal: Distribution = room("distribution").marginal_of(self, names)
+        return marginal
+
+    def given(self, **condition: Any) -> "Distribution":
+        """Return the distribution of the other attributes where some have a value, or one of some.
+
+        As given(commute="bicycle") or given(commute=["bus", "car"], vote="yes").
+        """
+        conditional: Distribution = room("distribution").given_in(self, condition)
+        return conditional
 
     def intervals(
         self,

@@ -11,7 +11,7 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.mechanisms.parameters import of_full_rank
-from freewill.stats.evidence import Evidence, checked_evidence
+from freewill.stats.evidence import Evidence, by_attribute, checked_evidence
 from freewill.stats.groups import Group
 
 SINGULAR = 1e-10
@@ -101,11 +101,7 @@ def confounded_values(evidence: Evidence) -> tuple[tuple[int, ...], ...]:
 
 def _answered(evidence: Evidence) -> list[frozenset[str]] | None:
     """Return the attributes that reports tell wholly and together; None where it is not known."""
-    mechanisms = evidence.mechanisms
-    empty = [mechanism.output_space.empty() for mechanism in mechanisms]
-    if not (attributes_of(evidence.alphabet) and evidence.held) or any(
-        one.by_attribute(nothing) is None for one, nothing in zip(mechanisms, empty, strict=True)
-    ):
+    if not (evidence.held and by_attribute(evidence)):
         return None
     told = []
     for column in evidence.factored.columns:
