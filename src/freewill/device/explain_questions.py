@@ -71,9 +71,8 @@ def sum_explanation(survey: Questionnaire, choices: Any) -> SumExplanation:
     >>> vote = fw.Survey(votes, {"careful": fw.KRR(votes, 0.5), "no answer": fw.Silent(votes)})
     >>> both = fw.Questionnaire({"first": vote, "second": vote})
     >>> print(fw.explain(both, {"first": "careful", "second": "no answer"}))
-    Epsilon 0.5 in all: first 0.5, second 0. Say two people who differ in all of these answers
-    seemed equally likely before your reports. After them, one of them can seem at most 65 %
-    likelier than the other.
+    Epsilon 0.5 in all: first 0.5, second 0. Of two people who differ in all of these answers and
+    seemed equally likely before, one can seem at most 65 % likelier than the other after.
     """
     known = isinstance(choices, Mapping) and choices.keys() <= survey.questions.keys()
     if not known:

@@ -27,6 +27,8 @@ class Asked {
   same = null;
   /** Whether they would rather not answer. */
   silent = false;
+  /** Whether its protection was chosen for all questions that follow. */
+  forAll = false;
 
   /** @type {(part: import("./answer-way.js").Way["parts"][number], explained: any) => void} */
   constructor({ name, survey, device }, explained) {
@@ -185,9 +187,10 @@ export class Page {
     const { survey, explained, chooser } = asked;
     const menu = (asked.menu ??= new Menu(survey, explained));
     const [then, onward] = this.#onward(number);
-    const [label, same] = field(TEXTS.several.same, { type: "checkbox" });
+    const [label, same] = field(TEXTS.several.same, { type: "checkbox", checked: asked.forAll });
     const go = () => {
-      if (same.checked) this.#same(number, menu);
+      if (same.checked || asked.forAll) this.#same(number, same.checked ? menu : null);
+      asked.forAll = same.checked;
       onward();
     };
     const draw = make("button", { type: "submit", class: "main" }, then);
@@ -203,11 +206,12 @@ export class Page {
     this.#spend();
   }
 
-  /** @type {(number: number, menu: Menu) => void} one choice for all questions that follow */
-  #same(number, { choice, epsilon }) {
+  /** @type {(number: number, menu: Menu | null) => void} one choice for all questions that follow, or none */
+  #same(number, menu) {
     for (const later of this.#asked.slice(number + 1)) {
-      const offered = later.survey.menu().some(({ name }) => name === choice);
-      if (offered && epsilon === null && !(later.survey.find(choice) instanceof Family)) later.same = choice;
+      // An epsilon of one's own is chosen for each question.
+      const offered = later.survey.menu().find(({ name }) => name === menu?.choice)?.mechanism;
+      later.same = offered && menu?.epsilon === null && !(offered instanceof Family) ? menu.choice : null;
     }
   }
 

@@ -62,7 +62,7 @@ export default {
     "sum": "Epsilon {sum} in all: {parts}.",
     "part": "{name} {epsilon}",
     "unlimited": "without limit",
-    "any": "Say two people who differ in all of these answers seemed equally likely before your reports. After them, one of them can seem {odds}.",
+    "any": "Of two people who differ in all of these answers and seemed equally likely before, one can seem {odds} after.",
     "nothing": "Together your reports tell nothing at all.",
     "infinite": "There is no limit to what your reports may give away together."
   },
