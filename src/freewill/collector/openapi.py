@@ -155,6 +155,7 @@ class People(TypedDict):
     min_people: Count
     closed: str | None
     days: dict[str, dict[str, int]]
+    questions: NotRequired[dict[str, dict[str, int]]]
 
 
 class Plan(TypedDict):

@@ -75,6 +75,14 @@ export function peopleTable(days, theme) {
   return table("People per mechanism", ["mechanism", "#people", "#share"], rows);
 }
 
+/** @type {(questions: Record<string, Record<string, number>>, theme: Theme) => HTMLElement[]} a table a question */
+export function choicesTables(questions, theme) {
+  return Object.entries(questions).map(([name, by]) => {
+    const days = Object.fromEntries(Object.entries(by).map(([choice, people]) => [choice, { all: people }]));
+    return make("div", { class: "question" }, make("h3", {}, name), peopleTable(days, theme));
+  });
+}
+
 /** @param {Days} days */
 export function peopleSummary(days) {
   const all = totals(days).map(([name, people]) => `${name} ${several(people)}`);
