@@ -4,14 +4,16 @@
 
 import { axis, base, draw, plain, theme } from "./dashboard-charts.js";
 import { RefusedError } from "./dashboard-api.js";
-import { figure, largest, points, shortened, several, table } from "./dashboard-words.js";
+import { largest, points, shortened, several, table } from "./dashboard-words.js";
 import { byId, make } from "./parts.js";
 
 /** @typedef {{shares: number[][], halves: number[][] | null, rows: string[], columns: string[]}} Cells */
 
-/** Pixels that the numbers of a cell need. */
-const ROOM = 52;
-const NAMES = 110;
+/** Pixels that the numbers of a cell need, without and with how unsure they are; and the names of rows. */
+const [SHORT, WHOLE, NAMES] = [36, 56, 110];
+
+/** @type {(share: number) => string} in percentage points, with the digit that intervals leave */
+const tenths = (share) => (100 * share).toFixed(1);
 
 /** @type {(table: number[][]) => number[][]} */
 const turned = (cells) => cells[0].map((_, column) => cells.map((row) => row[column]));
@@ -94,7 +96,7 @@ export class Cross {
     const words = summary(cells, one, other, this.#estimate);
     byId("cross-caption").textContent = words;
     await draw(place, heatMap(cells, [one, other], theme(), place.clientWidth), words);
-    const [details] = [byId("cross-table")];
+    const details = byId("cross-table");
     if (details.open) details.querySelector(".scroll").replaceChildren(numbers(cells, one, other));
   }
 }
@@ -123,17 +125,18 @@ function summary({ shares, halves, rows, columns }, one, other, { people, uncert
 /** @type {(cells: Cells, names: string[], theme: any, width: number) => import("./dashboard-charts.js").Figure} */
 function heatMap({ shares, halves, rows, columns }, [one, other], theme, width) {
   const said = (/** @type {number} */ row, /** @type {number} */ column) => {
-    const half = halves ? `<br>± ${figure(100 * halves[row][column])}` : "";
-    return `${points(shares[row][column])}${half}`;
+    const half = halves ? `<br>± ${tenths(halves[row][column])}` : "";
+    return `${tenths(shares[row][column])} %${half}`;
   };
   const texts = shares.map((line, row) => line.map((_, column) => said(row, column)));
-  const roomy = (width - NAMES) / columns.length >= ROOM;
+  const room = (width - NAMES) / columns.length;
+  const written = room >= WHOLE ? texts : shares.map((line) => line.map((share) => (room >= SHORT ? tenths(share) : "")));
   const data = [
     {
       type: "heatmap",
       z: shares,
-      text: texts,
-      texttemplate: roomy ? "%{text}" : "",
+      text: written,
+      texttemplate: "%{text}",
       textfont: { size: 12 },
       hovertext: texts.map((line, row) => line.map((text, column) => `${plain(rows[row])}, ${plain(columns[column])}<br>${text}`)),
       hoverinfo: "text",
@@ -163,7 +166,8 @@ function heatMap({ shares, halves, rows, columns }, [one, other], theme, width) 
 /** @type {(cells: Cells, one: string, other: string) => HTMLElement} */
 function numbers({ shares, halves, rows, columns }, one, other) {
   const lines = rows.map((name, row) => {
-    return [name, ...shares[row].map((share, column) => points(share) + (halves ? ` ± ${figure(100 * halves[row][column])}` : ""))];
+    const half = (/** @type {number} */ column) => (halves ? ` ± ${tenths(halves[row][column])}` : "");
+    return [name, ...shares[row].map((share, column) => `${tenths(share)} %${half(column)}`)];
   });
   return table(`${one} by ${other}`, [one, ...columns.map((name) => `#${name}`)], lines);
 }

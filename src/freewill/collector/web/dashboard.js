@@ -143,7 +143,7 @@ function enable(there) {
 
 async function showPeople() {
   const { days, questions } = last.people;
-  const tables = questions ? choicesTables(questions, theme()) : [peopleTable(days, theme())];
+  const tables = questions ? choicesTables(questions) : [peopleTable(days, theme())];
   byId("people-table").replaceChildren(...tables);
   byId("people-table").classList.toggle("questions", questions !== undefined);
   const place = byId("people-chart");
