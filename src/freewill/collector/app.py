@@ -105,6 +105,7 @@ class Collector:
                         "title": intake.survey.title,
                         "alphabet": str(intake.survey.alphabet),
                         "mechanisms": list(intake.survey.mechanisms),
+                        "questions": list(getattr(intake.survey, "questions", {})),
                         "closed": self.store.survey(view, own).closed,
                     }
                     for own, intake in self.intakes.items()

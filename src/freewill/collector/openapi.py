@@ -124,6 +124,7 @@ class Listed(TypedDict):
     title: str | None
     alphabet: str
     mechanisms: list[str]
+    questions: list[str]
     closed: str | None
 
 
