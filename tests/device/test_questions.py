@@ -36,7 +36,7 @@ def test_silence_needs_no_value_and_costs_nothing():
     row = fw.Device(PAIR, budget=budget).row({}, "no answer")
     assert row["value"] == {"age": "nothing", "commute": "nothing"}
     assert budget.spent == 0
-    with pytest.raises(fw.DeviceError, match="question 'age': no value is given, and geometric"):
+    with pytest.raises(fw.DeviceError, match="question 'age': no value is given to geometric"):
         fw.Device(PAIR).row({"commute": "bus"}, "careful")
 
 

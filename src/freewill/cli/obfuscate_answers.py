@@ -139,7 +139,8 @@ def _columns(given: list[str], questionnaire: Questionnaire) -> dict[str, list[s
         some = told[name].split(",") if len(axes) > 1 and name in told else [told.get(name, name)]
         if len(some) != len(axes):
             raise AlphabetError(
-                f"question {name!r}: values of {own.alphabet} stand in {len(axes)} columns. Give "
+                f"question {name!r}: values of {own.alphabet} have the columns "
+                f"{', '.join(axes)}. Give "
                 f"--column {name}={','.join(axis.upper() for axis in axes)}."
             )
         columns[name] = some

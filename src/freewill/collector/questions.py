@@ -57,7 +57,7 @@ def subject_of(survey: str, asked: Survey, query: Sequence[tuple[str, str]]) -> 
         if name not in known:
             raise _wrong(f"no question {shown(name)}", f"{advice}{closest(name, known)}")
     if not names or len(names) > 2 or len({*names}) < len(names):
-        what = "which question?" if not names else f"{len(names)} questions at once"
+        what = "which question?" if not names else f"more than two at once ({len(names)})"
         raise _wrong(f"{what}: one is asked for, or two different ones", advice)
     return Subject(survey, tuple(name for name in known if name in names))
 
@@ -98,7 +98,7 @@ class Records:
         if len(of) > 1 and cells > MOST_CELLS:
             raise RefusedError(
                 409,
-                f"{' and '.join(of)} have {cells:,} combinations of values, and a server "
+                f"{' and '.join(of)} have values in {cells:,} ways, and a server "
                 f"estimates {MOST_CELLS:,} at most",
                 "Ask for each of them alone; or take the evidence, and run `freewill estimate "
                 "--of`, which has more time.",

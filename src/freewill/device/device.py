@@ -239,8 +239,8 @@ class Device:
         used = mechanism.at(epsilon) if epsilon is not None or _has_many(mechanism) else mechanism
         if not values and not isinstance(mechanism, Silent):
             raise DeviceError(
-                f"no value is given, and {mechanism} reports one. Give it, or choose silence where "
-                f"it is on offer."
+                f"no value is given to {mechanism}, and one is needed. Give it, or choose "
+                f"silence where it is on offer."
             )
         index = index_of(values[0], mechanism) if values else 0
         period = checked_period(period, mechanism, self.memory is not None)
