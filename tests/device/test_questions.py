@@ -117,7 +117,7 @@ def test_one_question_cannot_be_asked_twice():
 
 def test_the_sum_is_said_in_words():
     said = fw.explain(PAIR, {"age": "careful", "commute": "no answer"})
-    assert str(said).startswith("Epsilon 3.96 in all: age 3.96, commute 0. Of two people")
+    assert str(said).startswith("Epsilon 3.96 in all: age 3.96, commute 0. Of two equally")
     assert "at most 53 times as likely" in str(said)
     assert fw.explain(PAIR, {}).sentences[1] == "Together your reports tell nothing at all."
     assert [*fw.explain(PAIR)] == ["age", "commute"]

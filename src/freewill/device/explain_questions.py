@@ -71,8 +71,8 @@ def sum_explanation(survey: Questionnaire, choices: Any) -> SumExplanation:
     >>> vote = fw.Survey(votes, {"careful": fw.KRR(votes, 0.5), "no answer": fw.Silent(votes)})
     >>> both = fw.Questionnaire({"first": vote, "second": vote})
     >>> print(fw.explain(both, {"first": "careful", "second": "no answer"}))
-    Epsilon 0.5 in all: first 0.5, second 0. Of two people who differ in all of these answers and
-    seemed equally likely before, one can seem at most 65 % likelier than the other after.
+    Epsilon 0.5 in all: first 0.5, second 0. Of two equally likely people who differ in all these
+    answers, one can then seem at most 65 % likelier than the other.
     """
     known = isinstance(choices, Mapping) and choices.keys() <= survey.questions.keys()
     if not known:

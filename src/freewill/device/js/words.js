@@ -62,7 +62,7 @@ export default {
     "sum": "Epsilon {sum} in all: {parts}.",
     "part": "{name} {epsilon}",
     "unlimited": "without limit",
-    "any": "Of two people who differ in all of these answers and seemed equally likely before, one can seem {odds} after.",
+    "any": "Of two equally likely people who differ in all these answers, one can then seem {odds}.",
     "nothing": "Together your reports tell nothing at all.",
     "infinite": "There is no limit to what your reports may give away together."
   },
