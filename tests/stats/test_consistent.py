@@ -124,7 +124,7 @@ GOOD = (np.full(2, 0.5), np.full(2, 0.1))
         (3, "expected fits over several attributes"),
         ([GOOD], "expected a fit"),
         ({"a": 3}, "expected a fit"),
-        ({3: GOOD}, "expected the names"),
+        ({3: GOOD}, "expected the name of"),
         ({"a": (np.full((2, 2), 0.25), np.full((2, 2), 0.1))}, "an axis an attribute"),
         ({"a": (np.full(2, 0.5), np.zeros(2))}, "numbers > 0"),
         ({"a": (np.full(2, 0.5), np.zeros(3))}, "errors of the table of a have shape"),

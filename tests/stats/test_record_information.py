@@ -147,6 +147,18 @@ def test_what_people_chose_for_each_question_is_no_law_of_all_outputs():
     assert "member: a" in {group.name for group in one.groups}
 
 
+def test_what_is_too_much_is_refused_with_a_way_out():
+    wide = fw.Linear(0, 49)
+    each = fw.Each(a=fw.OUE(wide, 1.0), b=fw.OUE(wide, 1.0))
+    reports = each.obfuscate(np.arange(200), np.random.default_rng(0))
+    with pytest.raises(fw.LawError, match=r"as evidence.marginal\('a'\)"):
+        fw.information(fw.collect([(each, reports)]))
+    votes = fw.Categorical(["yes", "no"])
+    asked = fw.Asked(vote={"a": fw.KRR(votes, 1.0)}, member={"a": fw.KRR(votes, 1.0)})
+    with pytest.raises(fw.LawError, match="depends on what was chosen"):
+        asked.moments(np.full(4, 0.25))
+
+
 def test_moments_of_any_kind_can_be_had_together():
     ages, theta = fw.Linear(0, 4), np.full(5, 0.2)
     some = [fw.KRR(ages, 1.0), fw.KRR(ages, 2.0)]
