@@ -23,7 +23,7 @@ from freewill.domain.mechanisms.composed import (
 )
 from freewill.domain.mechanisms.factored import ByAttribute, Said, named, product_law
 from freewill.domain.mechanisms.listed import shared_moments
-from freewill.domain.mechanisms.parameters import of_full_rank
+from freewill.domain.mechanisms.parameters import checked_alphabet, of_full_rank
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Records
 from freewill.errors import AlphabetError, ParameterError, SpecError, closest, several, shown
@@ -48,6 +48,10 @@ class Silent(Mechanism):
 
     alphabet: Alphabet | None = None
     name: ClassVar[str] = "silent"
+
+    def __post_init__(self) -> None:
+        if self.alphabet is not None:
+            checked_alphabet(self.alphabet, Alphabet, self.name, least=1)
     tabulated: ClassVar[bool] = True
 
     @property
