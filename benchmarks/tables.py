@@ -15,14 +15,35 @@ import numpy as np
 
 import freewill as fw
 
-_ADULT = (
-    "age, workclass, fnlwgt, education, education-num, marital-status, occupation, relationship, "
-    "race, sex, capital-gain, capital-loss, hours-per-week, native-country, salary"
-).split(", ")
-_CENSUS = (
-    "age, workclass, education, marital_status, occupation, relationship, race, sex, "
-    "native_country, salary"
-).split(", ")
+_ADULT = [
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+    "salary",
+]
+_CENSUS = [
+    "age",
+    "workclass",
+    "education",
+    "marital_status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "native_country",
+    "salary",
+]
 _VISITORS = {
     "gender": 3,
     "age": 8,

@@ -1,6 +1,6 @@
 """Several attributes with multi-freq-ldpy: SPL, SMP and RS+FD, as its tutorial calls them.
 
-An order's `values` are the people, each a list with a value of every attribute, and its `size` lists
+An order has the people as `values`, a list of each with a value of every attribute, and as `size`
 the sizes of the attributes. Estimates come back by the place of the attribute. Reports come back
 where they are asked for by a name with "reports": lists, one of each person, of what was said of
 each attribute, None where nothing was, and sets of values as lists.
