@@ -121,6 +121,25 @@ def visitors(seed: int = 2017) -> Table:
     return Table("visitors", labels, np.stack(columns, axis=1))
 
 
+def commuters(counts: Path, seed: int = 2017) -> Table:
+    """Return people of the ages in a csv file of counts, and how they commute, which depends on it.
+
+    The file has a column `age` and columns of counts. Of five ways to commute, way c = 0, ..., 4
+    has a share at an age in proportion to exp(-((age - 20 - 15 c) / 15)^2).
+    """
+    with counts.open(newline="") as file:
+        lines = [{name: int(text) for name, text in line.items()} for line in csv.DictReader(file)]
+    ages = np.repeat(
+        [line["age"] for line in lines], [sum(line.values()) - line["age"] for line in lines]
+    )
+    shares = np.exp(-(((ages[:, None] - 20 - 15 * np.arange(5)) / 15) ** 2))
+    within = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)
+    ways = (np.random.default_rng(seed).random(ages.size)[:, None] > within).sum(axis=1)
+    years = range(ages.min(), ages.max() + 1)
+    labels = {"age": tuple(map(str, years)), "commute": ("bicycle", "tram", "car", "bus", "foot")}
+    return Table("commuters", labels, np.stack([ages - ages.min(), np.minimum(ways, 4)], axis=1))
+
+
 def _coded(name: str, head: list[str], people: list[list[str]]) -> Table:
     """Number the labels of each column, in their order."""
     labels, columns = {}, []

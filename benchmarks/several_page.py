@@ -1,0 +1,180 @@
+"""The page of results on several questions: what was measured, and who is nearer where."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import freewill as fw
+from benchmarks.harness import ratio_of_means
+
+if TYPE_CHECKING:
+    from benchmarks.several import Errors
+
+BUDGET = ("SPL[ADP]", "SMP[GRR]", "SMP[SUE]", "SMP[OUE]", "SMP[OLH]", "SMP[SS]", "SMP[ADP]")
+"""Solutions that keep epsilon between any two people."""
+NAMED = ("RS+FD[GRR]", "RS+FD[OUE-z]", "RS+FD[OUE-r]", "RS+FD[ADP]")
+"""Solutions that keep another epsilon than they name."""
+RECORD = "RS+FD[OUE-z]"
+"""Of these, the one that is nearest where it is named what lets it keep epsilon."""
+
+HEAD = """# Several questions, measured
+
+Made by `python -m benchmarks.several --adult FOLDER --seeds {seeds}` with Freewill {release} and
+multi-freq-ldpy 0.2.5. Mean squared errors (times 10^6) of the shares of an attribute's values, to
+the frequencies among the people; means over {seeds} seeds, with standard errors. Ratios are those
+of means, ours over theirs: below 1, ours is nearer.
+
+**Data.** {data}
+
+**Theirs.** SPL (everything is answered, with epsilon / d), SMP (one attribute is drawn and answered
+with epsilon) and RS+FD (one is drawn and answered, the others are faked). Its clients report and
+its aggregators estimate (MI: inverted, cut off at 0 and rescaled; it has no other for several
+attributes), called as its tutorial calls them. A cell has the solution with the least mean error
+over all attributes and seeds, as known afterwards.
+
+**Ours**, stated before measuring: `fw.OneOf` of `fw.SubsetSelection` with the whole epsilon, and
+`evidence.marginal(name)` estimated by `fw.shrink` where noise hides many shares, else by `fw.gibu`.
+It does where an attribute has more than ten values and the standard error of a share, known from
+epsilon and the numbers of values and of people, is more than an eighth of the average share. (Ten
+and an eighth were chosen on 8 other seeds of the same data.) *gibu* and *shrink* are one of the two
+for all attributes.
+"""
+
+SAME = """
+## The same budget
+
+epsilon is what any two people's reports keep, however their answers differ. RS+FD does not keep the
+epsilon that it is given (below); here it is given what lets it keep this one.
+"""
+
+MARGINALS = """
+## Every marginal
+
+Ours over theirs. *Same reports*: Freewill reads the reports that multi-freq-ldpy drew, so that only
+the estimators differ. *Own reports*: `fw.OneOf` beside its best solution; both draw for themselves,
+and 20 seeds leave the ratio of an attribute with few values unsure.
+"""
+
+FAKES = """
+## Random sampling plus fake data
+
+RS+FD answers the attribute that was drawn with epsilon' = ln(d (e^epsilon - 1) + 1), because fakes
+hide which one it was. Its law (`benchmarks/fake_data.py`) and its own samplers tell what is kept:
+"""
+
+WHY = """
+So a report of RS+FD keeps epsilon between two people who differ in one attribute (with GRR and
+attributes of unlike sizes, not even that), and epsilon' between any two: the fakes hide which
+answer is true, and where all of them differ every answer tells. SPL and SMP, and `fw.Each` and
+`fw.OneOf`, keep epsilon between any two. The ratio of variances of RS+FD[OUE-z] to SMP[OUE] is
+(d (e^epsilon - 1) + 1) / (d e^epsilon), as little as 1/d, at the epsilon that is named, and d at
+the same epsilon between any two people. Nothing that RS+FD reports, as nothing of SMP and
+`fw.OneOf`, tells how attributes go together: their laws are linear in the marginals. `fw.Each`
+does ([joint.md](joint.md)).
+
+Mean squared errors at the epsilon that RS+FD names, beside ours that keep: the same epsilon between
+any two, which is more; the same epsilon' between any two; and epsilon between two who differ in one
+attribute, by `fw.Each` with epsilon for each. The last column reads the reports of RS+FD[ADP]
+themselves, of each attribute by its likelihood.
+"""
+
+
+def page(results: Sequence[Sequence["Errors"]], promises: Sequence[str], seeds: int) -> str:
+    """Return the page, from the errors of each table at each epsilon."""
+    flat = [errors for some in results for errors in some]
+    data = " ".join(_DATA.get(some[0].table.name, some[0].table.name) for some in results)
+    head = HEAD.format(seeds=seeds, release=fw.__version__, data=data)
+    certified = "All estimates of ours are certified." if all(e.certified for e in flat) else ""
+    parts = [head, certified, SAME, *_same(flat), MARGINALS]
+    for some in results:
+        parts += ["", f"{some[0].table.name}:", "", *_marginals(some)]
+    parts += [FAKES, *promises, WHY, *_fakes(flat)]
+    return "\n".join(parts) + "\n"
+
+
+_DATA = {
+    "Adult": (
+        "*Adult*: the census extract of UCI, prepared as multi-freq-ldpy's tutorial does (who has "
+        "a missing value is left out): 45,222 people, their ages and nine attributes with labels."
+    ),
+    "visitors": (
+        "*Visitors*: the tutorial's page on several attributes reads MS-FIMU (88,935 people, 6 "
+        "attributes of 3, 8, 12, 3, 37 and 11 values), which is not at hand here. In its place "
+        "stand as many people with as many values, drawn by a rule (`benchmarks/tables.py`): five "
+        "attributes depend on the sixth. `--table FILE` measures on MS-FIMU itself."
+    ),
+}
+
+
+def _same(flat: Sequence["Errors"]) -> Iterator[str]:
+    yield (
+        "| data | epsilon | theirs | RS+FD[OUE-z], keeping epsilon | gibu | shrink | ours | "
+        "ours / theirs |"
+    )
+    yield "| --- " * 8 + "|"
+    for errors in flat:
+        best = errors.best(BUDGET)
+        own = [_mean(errors.of(f"OneOf {name}")) for name in ("gibu", "shrink", "ours")]
+        cells = [
+            errors.table.name,
+            f"{errors.epsilon:g}",
+            f"{_mean(errors.of(best))} ({best})",
+            _mean(errors.of(f"{RECORD} record")),
+            *own,
+            _ratio(errors.of("OneOf ours").mean(axis=1), errors.of(best).mean(axis=1)),
+        ]
+        yield _line(cells)
+
+
+def _marginals(some: Sequence["Errors"]) -> Iterator[str]:
+    epsilons = [f"{errors.epsilon:g}" for errors in some]
+    kinds = ("same reports, SMP[SS]", "same reports, SMP[ADP]", "own reports")
+    columns = [f"{kind}: {epsilon}" for kind in kinds for epsilon in epsilons]
+    yield _line(["attribute", "values", *columns])
+    yield "| --- " * (2 + len(columns)) + "|"
+    for place, (name, size) in enumerate(
+        zip(some[0].table.labels, some[0].table.sizes, strict=True)
+    ):
+        cells = [name, str(size)]
+        for ours, theirs in (("SMP[SS] ours", "SMP[SS]"), ("SMP[ADP] ours", "SMP[ADP]"), _OWN):
+            for errors in some:
+                way = theirs or errors.best(BUDGET)
+                cells.append(_ratio(errors.of(ours)[:, place], errors.of(way)[:, place]))
+        yield _line(cells)
+
+
+_OWN = ("OneOf ours", "")
+
+
+def _fakes(flat: Sequence["Errors"]) -> Iterator[str]:
+    yield (
+        "| data | epsilon named | epsilon' | RS+FD | ours, epsilon | ratio | ours, epsilon' | "
+        "ratio | ours, epsilon each | ratio | its reports of ADP | read by us | ratio |"
+    )
+    yield "| --- " * 13 + "|"
+    for errors in flat:
+        best, count = errors.best(NAMED), len(errors.table.sizes)
+        whole = np.log1p(count * np.expm1(errors.epsilon))
+        theirs = errors.of(best)
+        cells = [errors.table.name, f"{errors.epsilon:g}", f"{whole:.2f}"]
+        cells.append(f"{_mean(theirs)} ({best})")
+        for way in ("OneOf ours", "OneOf record ours", "Each attribute ours"):
+            own = errors.of(way)
+            cells += [_mean(own), _ratio(own.mean(axis=1), theirs.mean(axis=1))]
+        theirs, own = errors.of("RS+FD[ADP]"), errors.of("RS+FD[ADP] ours")
+        cells += [_mean(theirs), _mean(own), _ratio(own.mean(axis=1), theirs.mean(axis=1))]
+        yield _line(cells)
+
+
+def _mean(errors: np.ndarray) -> str:
+    means = 1e6 * errors.mean(axis=1)
+    return f"{means.mean():.1f} ± {means.std(ddof=1) / np.sqrt(means.size):.1f}"
+
+
+def _ratio(ours: np.ndarray, theirs: np.ndarray) -> str:
+    return "{:.2f} ± {:.2f}".format(*ratio_of_means(ours, theirs))
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
