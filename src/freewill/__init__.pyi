@@ -12,6 +12,7 @@ from freewill.domain.alphabets.base import distances as distances
 from freewill.domain.alphabets.categorical import Categorical as Categorical
 from freewill.domain.alphabets.grid import Grid as Grid
 from freewill.domain.alphabets.linear import Linear as Linear
+from freewill.domain.alphabets.product import Product as Product
 from freewill.domain.alphabets.registry import alphabet_from_spec as alphabet_from_spec
 from freewill.domain.calibration import calibrate as calibrate
 from freewill.domain.contract import MechanismCheck as MechanismCheck
@@ -22,6 +23,7 @@ from freewill.domain.guarantees.epsilon import Audit as Audit
 from freewill.domain.guarantees.exact import ExactAudit as ExactAudit
 from freewill.domain.guarantees.promises import AdversaryLoss as AdversaryLoss
 from freewill.domain.guarantees.promises import Guarantee as Guarantee
+from freewill.domain.guarantees.promises import JointGuarantee as JointGuarantee
 from freewill.domain.leakage import Leakage as Leakage
 from freewill.domain.leakage import leakage as leakage
 from freewill.domain.mechanisms.base import Mechanism as Mechanism
@@ -30,6 +32,8 @@ from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto as BlahutAri
 from freewill.domain.mechanisms.bloom import BloomRAPPOR as BloomRAPPOR
 from freewill.domain.mechanisms.both import Both as Both
 from freewill.domain.mechanisms.computed import NoisyTable as NoisyTable
+from freewill.domain.mechanisms.each import Each as Each
+from freewill.domain.mechanisms.each import Silent as Silent
 from freewill.domain.mechanisms.exponential import Exponential as Exponential
 from freewill.domain.mechanisms.family import Family as Family
 from freewill.domain.mechanisms.geometric import Geometric as Geometric
@@ -39,6 +43,7 @@ from freewill.domain.mechanisms.hashing import LocalHashing as LocalHashing
 from freewill.domain.mechanisms.longitudinal import LongitudinalKRR as LongitudinalKRR
 from freewill.domain.mechanisms.longitudinal import LongitudinalUnary as LongitudinalUnary
 from freewill.domain.mechanisms.matrix import Matrix as Matrix
+from freewill.domain.mechanisms.one_of import OneOf as OneOf
 from freewill.domain.mechanisms.optimal_geo import OptimalGeo as OptimalGeo
 from freewill.domain.mechanisms.perhaps import Perhaps as Perhaps
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric as PlanarGeometric

@@ -63,17 +63,17 @@ def check(operator: KroneckerOperator, rng: np.random.Generator) -> None:
     assert fw.dot_test(operator, rng, 1e-12) <= 1e-12
 
 
-@pytest.mark.parametrize("tabled", [True, False])
+@pytest.mark.parametrize("way", ["whole", "sparse", "apart", "pieces"])
 @given(parts=st.lists(factors, min_size=1, max_size=3), outputs=st.integers(0, 40))
 @example(parts=[factor(1, 6, 100.0), factor(0, 6, 600.0)], outputs=40)
 @example(parts=[factor(0, 2, 1e-9), factor(1, 2, 1e-9)], outputs=40)
-def test_products_are_those_of_dense_rows(tabled, parts, outputs):
+def test_products_are_those_of_dense_rows(way, parts, outputs):
     rng = np.random.default_rng(outputs)
     which = [rng.integers(0, part.shape[0], outputs) for part in parts]
     with pytest.MonkeyPatch.context() as patch:
-        if not tabled:
-            patch.setattr(kronecker, "_TABLE", 0)
-            patch.setattr(kronecker, "_BLOCK", 100)
+        limits = {"sparse": {"_SPARSE": 0}, "apart": {"_ROWS": 0}, "pieces": {"_TABLE": 3}}
+        for limit, value in limits.get(way, {}).items():
+            patch.setattr(kronecker, limit, value)
         operator = KroneckerOperator(parts, which)
         check(operator, rng)
         check(operator.subset(np.arange(0, outputs, 3)), rng)

@@ -141,7 +141,8 @@ def check_fields(
 def _parameters(build: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what must be given besides the alphabet, and what may."""
     taken = inspect.signature(build).parameters
-    names = [name for name in taken if name != "alphabet"]
+    keywords = inspect.Parameter.VAR_KEYWORD
+    names = [n for n, one in taken.items() if n != "alphabet" and one.kind != keywords]
     needed = tuple(name for name in names if taken[name].default is inspect.Parameter.empty)
     return needed, tuple(name for name in names if name not in needed)
 

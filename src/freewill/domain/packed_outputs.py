@@ -19,6 +19,8 @@ _NARROW_BITS = 20
 """Bits up to which a table with a place for every pattern is small, 8 MB."""
 COUNTED = 1 << 24
 """Places of records up to which they are counted."""
+LISTED = 1 << _LISTED_BITS
+"""Places of records up to which they are listed."""
 _DIGITS = r"^[0-9a-fA-F]*$"
 
 
@@ -239,7 +241,7 @@ class Records(Packed):
     @property
     def listable(self) -> bool:
         """Whether all parts can be listed, and there are at most 65,536 outputs."""
-        return all(part.listable for part in self.parts) and self.places <= 1 << _LISTED_BITS
+        return all(part.listable for part in self.parts) and self.places <= LISTED
 
     def all(self) -> PackedBits:
         """Return all outputs, the last part fastest."""

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -114,7 +114,9 @@ def checked_kind(alphabet: Any) -> Alphabet:
     """Return an alphabet after checking that it is one."""
     # A class has the attributes, too.
     if isinstance(alphabet, type) or not isinstance(alphabet, Alphabet):
-        raise AlphabetError(f"alphabet={shown(alphabet)}: expected Linear, Grid or Categorical.")
+        raise AlphabetError(
+            f"alphabet={shown(alphabet)}: expected Linear, Grid, Categorical or Product."
+        )
     return alphabet
 
 
@@ -127,6 +129,17 @@ def refuse_vast(alphabet: Alphabet, error: type[FreewillError] = AlphabetError) 
     what = f"a number for each of the {several(alphabet.size, 'value')} of {alphabet}"
     advice = "Take larger steps or fewer cells."
     refuse_beyond(VECTOR_BYTES, 8 * alphabet.size, what, advice, error)
+
+
+def attributes_of(alphabet: Alphabet) -> Mapping[str, Alphabet]:
+    """Return the attributes of which values are records, by name; none of a single question.
+
+    >>> import freewill as fw
+    >>> [*attributes_of(fw.Product(age=fw.Linear(0, 9)))], [*attributes_of(fw.Linear(0, 9))]
+    (['age'], [])
+    """
+    attributes: Mapping[str, Alphabet] = getattr(alphabet, "attributes", {})
+    return attributes
 
 
 def is_line(alphabet: Alphabet) -> bool:
@@ -225,6 +238,12 @@ def texts(alphabet: Alphabet, indices: ArrayLike) -> list[str]:
     >>> texts(fw.Linear(1, 100), [40]), texts(fw.Grid(24, 16, cell=0.5), [25])
     (['41'], ['0.75 0.75'])
     """
+    parts = attributes_of(alphabet)
+    if parts:
+        product: Any = alphabet
+        split = product.split(np.ravel(indices))
+        each = [texts(own, places) for own, places in zip(parts.values(), split, strict=True)]
+        return [", ".join(record) for record in zip(*each, strict=True)]
     return [
         " ".join(map(repr, value)) if isinstance(value, tuple) else str(value)
         for value in readable(alphabet, indices)
@@ -255,7 +274,10 @@ def encode_texts(alphabet: Alphabet, written: Sequence[str]) -> Inside:
 
 def encode_values(alphabet: Alphabet, values: Any) -> tuple[IntArray, bool]:
     """Turn one value, or a list of values, into indices, and tell whether it was one."""
-    if alphabet.labels:
+    if attributes_of(alphabet):
+        product: Any = alphabet
+        alone = product.is_record(values)
+    elif alphabet.labels:
         alone = isinstance(values, str)
     else:
         try:

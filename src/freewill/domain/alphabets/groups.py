@@ -59,8 +59,7 @@ class Values:
 
     def cells(self, places: IntArray) -> Cells:
         """Return values: one cell each, or their coordinates."""
-        values = readable(self.alphabet, places)
-        return [value if isinstance(value, tuple) else (value,) for value in values]
+        return [_flat(value) for value in readable(self.alphabet, places)]
 
     def texts(self, places: IntArray) -> list[list[str]]:
         """Return the same as texts."""
@@ -227,6 +226,13 @@ def checked_plane(alphabet: Alphabet) -> tuple[int, int]:
             f"Linear or a Grid, or sets of values."
         )
     return alphabet.plane
+
+
+def _flat(value: Any) -> tuple[Any, ...]:
+    """Return a value's cells: one, its coordinates, or those of all attributes of a record."""
+    if not isinstance(value, tuple):
+        return (value,)
+    return tuple(cell for part in value for cell in _flat(part))
 
 
 def _word(cell: Any) -> str:

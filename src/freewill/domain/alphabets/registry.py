@@ -1,5 +1,6 @@
 """The kinds of alphabets by name, and how one is read from its description."""
 
+from collections.abc import Callable
 from typing import Any
 
 from freewill.core.types import check_fields
@@ -7,6 +8,7 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.categorical import Categorical
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear
+from freewill.domain.alphabets.product import Product, product_from_spec
 from freewill.errors import SpecError, none_of, raised_as
 
 _NOTES = {
@@ -14,8 +16,21 @@ _NOTES = {
     "unit": "what the integers count, such as year",
     "cell": "km, or [width, height]; with bounds it follows from them",
     "bounds": "[south, north, west, east] in degrees",
+    "attributes": "alphabets by the names of the attributes",
+    "weights": "what a unit of distance of each attribute counts",
 }
-_KINDS: dict[str, type[Any]] = {"categorical": Categorical, "linear": Linear, "grid": Grid}
+
+
+def _product(attributes: Any, weights: Any = None) -> Product:
+    return product_from_spec(alphabet_from_spec, attributes, weights)
+
+
+_KINDS: dict[str, Callable[..., Any]] = {
+    "categorical": Categorical,
+    "linear": Linear,
+    "grid": Grid,
+    "product": _product,
+}
 
 
 def alphabet_from_spec(spec: Any) -> Alphabet:

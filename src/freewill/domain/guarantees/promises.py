@@ -109,6 +109,27 @@ class Guarantee:
 
 
 @dataclass(frozen=True)
+class JointGuarantee(Guarantee):
+    """A promise about records of several attributes, and what each attribute is promised.
+
+    The epsilon is for two records that differ in all attributes; for two that differ in one alone,
+    the promise of that one holds.
+
+    >>> print(JointGuarantee("ldp", 3.0, parts=(("age", Guarantee("ldp", 1.0)),)))
+    3-LDP in all: age 1-LDP
+    """
+
+    parts: tuple[tuple[str, Guarantee], ...] = ()
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} in all: {', '.join(f'{n} {own}' for n, own in self.parts)}"
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the promise for JSON."""
+        return {**super().describe(), "attributes": {n: own.describe() for n, own in self.parts}}
+
+
+@dataclass(frozen=True)
 class AdversaryLoss:
     """A promise about averages: what the best guesser loses, in the units of the loss.
 

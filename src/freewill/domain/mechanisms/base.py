@@ -33,6 +33,7 @@ from freewill.numeric.operators.base import Operator, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments, SetChances
 
 if TYPE_CHECKING:
+    from freewill.domain.mechanisms.factored import ByAttribute
     from freewill.domain.mechanisms.public import PublicPart
     from freewill.domain.mechanisms.rows import Rows
     from freewill.numeric.operators.sampled import SampledLaw
@@ -223,6 +224,10 @@ class Mechanism(Protocol):
 
     def set_chances(self) -> SetChances | None:
         """Return how likely values are in the set that a report names, where it names one."""
+        return None
+
+    def by_attribute(self, outputs: Reports) -> "Sequence[ByAttribute] | None":
+        """Return reports attribute by attribute, where the law is a product over attributes."""
         return None
 
     def public(self) -> "PublicPart | None":

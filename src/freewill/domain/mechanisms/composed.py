@@ -71,10 +71,18 @@ def added_up(promises: list[Guarantee], alphabet: Alphabet) -> Guarantee:
     kinds = {promise.kind for promise in promises}
     if kinds == {"geo"}:
         return Guarantee("geo", _sum([(one.epsilon, 1.0) for one in promises]), promises[0].unit)
-    reach = widest(alphabet) if "geo" in kinds else 1.0
-    lengths = [reach if one.kind == "geo" else 1.0 for one in promises]
-    terms = zip((one.epsilon for one in promises), lengths, strict=True)
-    return Guarantee("ldp", _sum(list(terms)))
+    return Guarantee("ldp", summed([(one, alphabet) for one in promises]))
+
+
+def summed(promises: list[tuple[Guarantee, Alphabet]]) -> float:
+    """Return the sum of epsilons, those per unit of distance over the largest of their alphabet.
+
+    >>> import freewill as fw
+    >>> summed([(fw.Guarantee("geo", 0.25), fw.Linear(0, 99)), (fw.Guarantee("ldp", 1.0), None)])
+    25.75
+    """
+    reach = {alphabet: widest(alphabet) for one, alphabet in promises if one.kind == "geo"}
+    return _sum([(one.epsilon, reach[own] if one.kind == "geo" else 1.0) for one, own in promises])
 
 
 def widest(alphabet: Alphabet) -> float:

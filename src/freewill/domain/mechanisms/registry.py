@@ -12,6 +12,7 @@ from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto
 from freewill.domain.mechanisms.bloom import BloomRAPPOR
 from freewill.domain.mechanisms.both import Both
+from freewill.domain.mechanisms.each import Each, Silent
 from freewill.domain.mechanisms.exponential import Exponential
 from freewill.domain.mechanisms.family import Family
 from freewill.domain.mechanisms.geometric import Geometric
@@ -19,6 +20,7 @@ from freewill.domain.mechanisms.hadamard import HadamardResponse
 from freewill.domain.mechanisms.hashing import LocalHashing
 from freewill.domain.mechanisms.longitudinal import LongitudinalKRR, LongitudinalUnary
 from freewill.domain.mechanisms.matrix import Matrix
+from freewill.domain.mechanisms.one_of import OneOf
 from freewill.domain.mechanisms.optimal_geo import OptimalGeo
 from freewill.domain.mechanisms.perhaps import Perhaps
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
@@ -71,6 +73,9 @@ _KINDS = (
     LongitudinalUnary,
     BloomRAPPOR,
     Repeated,
+    Each,
+    OneOf,
+    Silent,
 )
 _NOTES = {
     "epsilon": "a number > 0",
@@ -94,7 +99,7 @@ _NOTES = {
     "length": "a whole number > 0, less than there are values",
     "threshold": "a number from 0 to 1",
     "inner": "a mechanism without its alphabet",
-    "parts": "a list of two or more mechanisms without their alphabet",
+    "parts": "mechanisms without their alphabet, in a list or by attribute",
     "map": "an index for each output, or a row of chances",
     "chance": "a number > 0 and <= 1",
     "kind": "the name of a mechanism that has an epsilon",

@@ -11,7 +11,9 @@ import numpy as np
 from freewill.core.types import FloatArray, IntArray, numbers
 from freewill.errors import AlphabetError, LawError, ParameterError, shown
 
-Structure = Literal["dense", "symbols", "bits", "geometric", "planar", "hadamard", "stack"]
+Structure = Literal[
+    "dense", "symbols", "bits", "geometric", "planar", "hadamard", "kronecker", "stack"
+]
 """What a law is made of: the solvers choose by it."""
 
 Map: TypeAlias = Callable[[FloatArray], FloatArray]

@@ -1,20 +1,35 @@
 """Operator of independent reports about several attributes: a Kronecker product of their laws."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, slices
 from freewill.errors import LawError
-from freewill.numeric.operators.base import Operator
+from freewill.numeric.operators.base import (
+    DenseOperator,
+    Operator,
+    RowNumbers,
+    Structure,
+    numbers_at,
+)
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 _TABLE = 1 << 24
-"""Numbers, 128 MiB of them, up to which a table has a place for every combination of outputs."""
-_BLOCK = 1 << 21
-"""Entries of rows that are made at once where it would have more."""
+"""Numbers, 128 MiB of them, up to which a table stands between two attributes."""
+_ROWS = 1 << 24
+"""Entries of the rows of an attribute up to which they are an array."""
+_SPARSE = 8
+"""Combinations an observed one from which on these alone are gone through."""
+_ALONE = 1024
+"""Prefixes up to which the rows of the last attribute are taken by themselves for each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,12 +37,12 @@ class KroneckerOperator(Operator):
     """P(y | x) = product over attributes i of P_i(y_i | x_i), for values x = (x_1, .., x_d).
 
     Values are numbered by mixed radix, the last attribute fastest. Observed output j has the rows
-    `which[i][j]` of the factors, of which each distinct output of an attribute has one. Products go
-    axis by axis over tables of all combinations of these, O(k (k_1 + .. + k_d)) where there are
-    about as many outputs as values; where combinations are too many, row by row, in blocks of
-    bounded memory. All terms have one sign: entries are as exact as those of the factors.
+    `which[i][j]` of the factors, of which each distinct output of an attribute has one, whatever
+    mechanisms it is of. Products go attribute by attribute over the *prefixes* that were observed,
+    (y_1), (y_1, y_2), .., and never over a full grid of outputs: O(k (k_1 + .. + k_d)) where there
+    are about as many outputs as values. All terms have one sign: entries are as exact as those of
+    the factors. `log_share` is the logarithm of a factor that each row has beside these.
 
-    >>> from freewill.numeric.operators.base import DenseOperator
     >>> coin = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
     >>> pair = KroneckerOperator((coin, coin), (np.array([0, 1]), np.array([1, 1])))
     >>> pair.dense()
@@ -39,6 +54,8 @@ class KroneckerOperator(Operator):
 
     factors: Sequence[Operator]
     which: Sequence[IntArray]
+    log_share: RowNumbers = 0.0
+    structure: ClassVar[Structure] = "kronecker"
 
     def __post_init__(self) -> None:
         if not self.factors or len(self.factors) != len(self.which):
@@ -58,92 +75,222 @@ class KroneckerOperator(Operator):
         return tuple(factor.shape[1] for factor in self.factors)
 
     @cached_property
-    def _outputs(self) -> tuple[int, ...]:
-        """How many rows each factor has."""
-        return tuple(factor.shape[0] for factor in self.factors)
-
-    @cached_property
-    def _rows(self) -> tuple[FloatArray, ...]:
-        """The rows of all factors, as arrays."""
-        return tuple(factor.dense() for factor in self.factors)
-
-    @cached_property
     def log_scale(self) -> FloatArray:
         """Logarithm of the factor of each row, a sum over the attributes."""
         each = zip(self.factors, self.which, strict=True)
-        return np.asarray(sum(factor.log_scale[which] for factor, which in each))
+        own = np.full(self.which[0].size, self.log_share)
+        return np.asarray(sum((factor.log_scale[which] for factor, which in each), own))
 
     @cached_property
-    def _tabled(self) -> bool:
-        """Whether a table of all combinations, on the way between values and outputs, is small."""
-        sides = zip(self.sizes, self._outputs, strict=True)
-        return math.prod(max(pair) for pair in sides) <= _TABLE
+    def _order(self) -> list[int]:
+        """The attributes, those first that leave the fewest combinations."""
+        grow = [factor.shape[0] / factor.shape[1] for factor in self.factors]
+        return sorted(range(len(grow)), key=grow.__getitem__)
 
-    def _blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield outputs, and their rows as an array."""
-        for part in slices(self.shape[0], _BLOCK // max(1, self.shape[1])):
-            yield part, _outer(np.multiply, self._rows, [which[part] for which in self.which])
+    @cached_property
+    def _way(self) -> "tuple[list[_Step], IntArray]":
+        """A step an attribute, and the last prefix of each output, which is its own."""
+        steps: list[_Step] = []
+        parents, place = 1, np.zeros(self.shape[0], dtype=np.int64)
+        for attribute in self._order:
+            factor, many = self.factors[attribute], self.factors[attribute].shape[0]
+            keys, place = np.unique(place * many + self.which[attribute], return_inverse=True)
+            step = _Step(factor, parents, keys)
+            # The rows of reports that do not repeat may be more than memory holds.
+            alone = attribute == self._order[-1] and parents <= _ALONE
+            large = factor.shape[0] * factor.shape[1] > _ROWS
+            steps.append(_Apart(factor, parents, keys) if large and alone else step)
+            parents = keys.size
+        return steps, place
+
+    @cached_property
+    def _pieces(self) -> "list[tuple[slice, KroneckerOperator]]":
+        """Outputs whose tables on the way fit into memory, all of them if they do."""
+        left, prefixes, length = self.shape[1], 1, self.shape[0]
+        for attribute in self._order:
+            left //= self.sizes[attribute]
+            prefixes *= self.factors[attribute].shape[0]
+            if left * min(prefixes, length) > _TABLE:
+                length = max(1, _TABLE // left)
+        if self.shape[0] <= length:
+            return [(slice(None), self)]
+        parts = slices(self.shape[0], length)
+        return [(part, replace(self, which=[own[part] for own in self.which])) for part in parts]
 
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return rows @ theta."""
-        if self._tabled:
-            return np.asarray(_along(theta.reshape(self.sizes), self._rows)[tuple(self.which)])
-        fitted = np.empty(self.shape[0])
-        for part, rows in self._blocks():
-            fitted[part] = rows @ theta
-        return fitted
+        if not self.shape[0]:
+            return np.zeros(0)
+        if len(self._pieces) > 1:
+            return np.concatenate([piece.forward(theta) for _, piece in self._pieces])
+        table = np.ascontiguousarray(theta.reshape(self.sizes).transpose(self._order))
+        steps, place = self._way
+        for step in steps:
+            table = step.forward(table)
+        return np.asarray(table.ravel()[place])
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
         """Return rows.T @ weights."""
-        return self._spread(weights, lambda rows: rows)
+        return self._spread(weights, squared=False)
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return the same with squared factors, whose products are the squared rows."""
-        return self._spread(weights, lambda rows: rows * rows)
+        return self._spread(weights, squared=True)
 
-    def _spread(
-        self, weights: FloatArray, changed: Callable[[FloatArray], FloatArray]
-    ) -> FloatArray:
-        if self._tabled:
-            places = np.ravel_multi_index(tuple(self.which), self._outputs)
-            table = np.asarray(np.bincount(places, weights, math.prod(self._outputs)), np.float64)
-            matrices = [changed(rows).T for rows in self._rows]
-            return _along(table.reshape(self._outputs), matrices).ravel()
-        total = np.zeros(self.shape[1])
-        for part, rows in self._blocks():
-            total += weights[part] @ changed(rows)
-        return total
+    def _spread(self, weights: FloatArray, squared: bool) -> FloatArray:
+        if not self.shape[0]:
+            return np.zeros(self.shape[1])
+        if len(self._pieces) > 1:
+            parts = (own._spread(weights[part], squared) for part, own in self._pieces)
+            return np.asarray(sum(parts))
+        steps, place = self._way
+        last = steps[-1].keys.size
+        table: FloatArray = np.bincount(place, weights, last).astype(np.float64)
+        for step in reversed(steps):
+            table = step.adjoint(table.reshape(step.keys.size, -1), squared)
+        back = np.argsort(self._order)
+        shape = [self.sizes[attribute] for attribute in self._order]
+        return np.ascontiguousarray(table.reshape(shape).transpose(back)).ravel()
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """Return rows.T @ diag(weights) @ rows: the adjoint of laws of pairs of values."""
+        pairs = [DenseOperator(_outer(rows, rows)) for rows in map(_rows_of, self.factors)]
+        whole = KroneckerOperator(pairs, self.which).adjoint(weights)
+        many = range(len(self.sizes))
+        shape = [size for size in self.sizes for _ in range(2)]
+        split = whole.reshape(shape).transpose([2 * i for i in many] + [2 * i + 1 for i in many])
+        return np.ascontiguousarray(split).reshape(self.shape[1], self.shape[1])
 
     def subset(self, places: IntArray) -> "KroneckerOperator":
         """Return the law of some of the outputs."""
-        return KroneckerOperator(self.factors, [which[places] for which in self.which])
+        share = numbers_at(self.log_share, places)
+        return KroneckerOperator(self.factors, [own[places] for own in self.which], share)
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""
+        rows = [_rows_of(factor) for factor in self.factors]
         if columns is None:
-            return _outer(np.multiply, self._rows, self.which)
+            return _joined(np.multiply, rows, self.which)
         made = np.ones((self.shape[0], len(columns)))
         values = np.unravel_index(columns, self.sizes)
-        for rows, which, own in zip(self._rows, self.which, values, strict=True):
-            made *= rows[which][:, own]
+        for own, which, place in zip(rows, self.which, values, strict=True):
+            made *= own[which][:, place]
         return made
 
     def log_dense(self) -> FloatArray:
         """Return log P(y | x), a sum over the attributes: far tails do not underflow."""
-        return _outer(np.add, [factor.log_dense() for factor in self.factors], self.which)
+        logs = [factor.log_dense() for factor in self.factors]
+        share = np.broadcast_to(self.log_share, self.which[0].shape)
+        return np.asarray(_joined(np.add, logs, self.which) + share[:, None])
 
 
-def _outer(join: np.ufunc, tables: Sequence[FloatArray], which: Sequence[IntArray]) -> FloatArray:
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """One attribute: from prefixes of outputs to those that are longer by its output.
+
+    A longer prefix has the number parent * rows + row in `keys`, which rise. Tables have prefixes
+    in their rows, and in their columns the values of the attributes that are still to come.
+    """
+
+    factor: Operator
+    parents: int
+    keys: IntArray
+
+    @cached_property
+    def rows(self) -> FloatArray:
+        """The rows of the attribute's law."""
+        return _rows_of(self.factor)
+
+    @cached_property
+    def _sparse(self) -> "csr_array | None":
+        """The law from (parent, value) to longer prefixes, where few of these were observed."""
+        many, size = self.rows.shape
+        if self.parents * many <= _SPARSE * self.keys.size:
+            return None
+        from scipy.sparse import csr_array  # noqa: PLC0415
+
+        parent, row = np.divmod(self.keys, many)
+        columns = parent[:, None] * size + np.arange(size)
+        ends = np.arange(self.keys.size + 1) * size
+        shape = self.keys.size, self.parents * size
+        return csr_array((self.rows[row].ravel(), columns.ravel(), ends), shape=shape)
+
+    @cached_property
+    def _squared(self) -> "csr_array | None":
+        return None if self._sparse is None else self._sparse.multiply(self._sparse).tocsr()
+
+    @property
+    def _whole(self) -> bool:
+        """Whether every output was observed behind every prefix."""
+        return self.keys.size == self.parents * len(self.rows)
+
+    def forward(self, table: FloatArray) -> FloatArray:
+        """Return sum over x of P(row | x) table[parent, x, rest], as [longer prefix, rest]."""
+        size = self.rows.shape[1]
+        rest = table.size // (self.parents * size)
+        if self._sparse is not None:
+            return np.asarray(self._sparse @ table.reshape(-1, rest))
+        if rest == 1:
+            every = (table.reshape(-1, size) @ self.rows.T).reshape(-1, 1)
+        else:
+            every = (self.rows @ table.reshape(self.parents, size, rest)).reshape(-1, rest)
+        return every if self._whole else every[self.keys]
+
+    def adjoint(self, table: FloatArray, squared: bool) -> FloatArray:
+        """Return sum over rows of P(row | x) table[longer prefix, rest], as [parent, x, rest]."""
+        sparse = self._squared if squared else self._sparse
+        if sparse is not None:
+            return np.asarray(sparse.T @ table)
+        rows, rest = self.rows * self.rows if squared else self.rows, table.shape[1]
+        every = table
+        if not self._whole:
+            every = np.zeros((self.parents * len(rows), rest))
+            every[self.keys] = table
+        if rest == 1:
+            return every.reshape(-1, len(rows)) @ rows
+        return np.asarray(rows.T @ every.reshape(self.parents, len(rows), rest))
+
+
+@dataclass(frozen=True, eq=False)
+class _Apart(_Step):
+    """The last attribute where its rows are too many to be an array: by its own products."""
+
+    @cached_property
+    def _laws(self) -> list[tuple[slice, Operator]]:
+        """The prefixes of each parent, and their rows."""
+        parent, row = np.divmod(self.keys, self.factor.shape[0])
+        ends = np.searchsorted(parent, np.arange(self.parents + 1)).tolist()
+        pieces = [slice(*pair) for pair in pairwise(ends)]
+        return [(piece, self.factor.subset(row[piece])) for piece in pieces]
+
+    def forward(self, table: FloatArray) -> FloatArray:
+        """Return the products of each parent with its own rows."""
+        columns = zip(self._laws, table.reshape(self.parents, -1), strict=True)
+        return np.concatenate([law.forward(column) for (_, law), column in columns])[:, None]
+
+    def adjoint(self, table: FloatArray, squared: bool) -> FloatArray:
+        """Return the products of the rows of each parent."""
+        weights = table[:, 0]
+        each = [
+            law.gram_diagonal(weights[piece]) if squared else law.adjoint(weights[piece])
+            for piece, law in self._laws
+        ]
+        return np.stack(each)
+
+
+def _rows_of(factor: Operator) -> FloatArray:
+    return np.ascontiguousarray(factor.dense())
+
+
+def _outer(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Return the products of all pairs in each row."""
+    return (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
+
+
+def _joined(join: np.ufunc, tables: Sequence[FloatArray], which: Sequence[IntArray]) -> FloatArray:
     """Return rows of tables joined, each value of one with each of the next, the last fastest."""
     joined = tables[0][which[0]]
     for table, places in zip(tables[1:], which[1:], strict=True):
         pairs = join(joined[:, :, None], table[places][:, None, :])
         joined = pairs.reshape(len(joined), joined.shape[1] * table.shape[1])
     return joined
-
-
-def _along(table: FloatArray, matrices: Sequence[FloatArray]) -> FloatArray:
-    """Return a table with a matrix applied along each of its axes."""
-    for axis, matrix in enumerate(matrices):
-        table = np.moveaxis(np.tensordot(matrix, table, axes=(1, axis)), 0, axis)
-    return table

@@ -98,8 +98,8 @@ def gibu(
     - "interior": primal-dual interior point on dense rows, for alphabets of some hundred values;
     - "linear": the same steps in O(k), for k-RR and Identity, geometric noise on lines, and these
       with a few reports of other kinds;
-    - "conjugate": the same steps by products alone, for large grids with sharp noise and for
-      Hadamard response;
+    - "conjugate": the same steps by products alone, for large grids with sharp noise, for Hadamard
+      response and for records of several attributes;
     - "columns": column generation, wherever the optimum is sparse: large grids with wide noise;
     - "passes": Newton steps from passes over the reports, for bit reports that do not repeat, and
       for reports that stay in files or on a cluster.
@@ -229,7 +229,8 @@ def choose_solver(evidence: Evidence) -> SolverName:
     if _beside_a_line(evidence):
         return _choose_on_a_line(size, len(evidence.groups), _fineness(evidence), structures)
     sharp = "planar" in structures and _fineness(evidence) > _SMOOTH_PLANE
-    return "conjugate" if sharp or structures <= _TRANSFORMED else "columns"
+    products = "kronecker" in structures or structures <= _TRANSFORMED
+    return "conjugate" if sharp or products else "columns"
 
 
 def _choose_on_a_line(

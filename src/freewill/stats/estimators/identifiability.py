@@ -1,10 +1,16 @@
 """Identifiability: what no number of reports tells, whatever the estimator."""
 
+import math
+from itertools import combinations
+
 import numpy as np
 from scipy.linalg import null_space, qr
 from scipy.linalg.lapack import dpotrf
 
 from freewill.core.types import FloatArray
+from freewill.domain.alphabets.base import Alphabet, attributes_of
+from freewill.domain.mechanisms.each import Silent
+from freewill.domain.mechanisms.factored import named
 from freewill.domain.mechanisms.parameters import of_full_rank
 from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.groups import Group
@@ -18,6 +24,8 @@ _WORK = 2e10
 """Operations up to which the rank of laws is computed: some seconds, for a law of 2,500 values."""
 _NAMING_WORK = 2e9
 """Operations up to which values are named: directions take ten times as long as their number."""
+_SUBSETS = 1 << 18
+"""Sets of attributes up to which all are gone through."""
 _TOUCHED = 1e-5
 """Entry of the projector on what is lost from which on two values are connected: rounding near
 SINGULAR turns that space by up to 1e-6."""
@@ -44,6 +52,9 @@ def unresolved_directions(evidence: Evidence) -> int | None:
     """
     if any(map(of_full_rank, checked_evidence(evidence, "this").mechanisms)):
         return 0
+    answered = _answered(evidence)
+    if answered is not None:
+        return _uncovered(evidence.alphabet, answered)
     if _work(evidence) > _WORK:
         return None
     size = evidence.alphabet.size
@@ -87,6 +98,44 @@ def confounded_values(evidence: Evidence) -> tuple[tuple[int, ...], ...]:
     _, which = connected_components(np.abs(lost @ lost.T) > _TOUCHED, directed=False)
     sets = [np.flatnonzero(which == one) for one in np.unique(which)]
     return tuple(tuple(values.tolist()) for values in sets if values.size > 1)
+
+
+def _answered(evidence: Evidence) -> list[frozenset[str]] | None:
+    """Return the attributes that each kind of report tells wholly; None where that is not known."""
+    if not attributes_of(evidence.alphabet):
+        return None
+    sets: set[frozenset[str]] = set()
+    for mechanism in evidence.mechanisms:
+        some = mechanism.by_attribute(mechanism.output_space.empty())
+        for one in some if some is not None else ():
+            said = {
+                n: p for n, p in named(evidence.alphabet, one.parts) if not isinstance(p, Silent)
+            }
+            if not all(map(of_full_rank, said.values())):
+                return None
+            sets.add(frozenset(said))
+        if some is None:
+            return None
+    return [one for one in sets if not any(one < other for other in sets)]
+
+
+def _uncovered(alphabet: Alphabet, answered: list[frozenset[str]]) -> int | None:
+    """Count the directions that are in no marginal of the attributes that are answered together.
+
+    Theta is a sum over sets T of attributes of interactions, each with prod_{i in T} (k_i - 1)
+    dimensions; those are told whose T is within a set that is answered.
+    """
+    if sum(2 ** len(one) for one in answered) > _SUBSETS:
+        return None
+    sizes = {name: own.size for name, own in attributes_of(alphabet).items()}
+    within = {
+        frozenset(some)
+        for one in answered
+        for many in range(len(one) + 1)
+        for some in combinations(sorted(one), many)
+    }
+    told = sum(math.prod(sizes[name] - 1 for name in some) for some in within)
+    return math.prod(sizes.values()) - told
 
 
 def _work(evidence: Evidence) -> float:

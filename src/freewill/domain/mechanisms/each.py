@@ -1,0 +1,290 @@
+"""One mechanism an attribute: the answers of a person to several questions, each protected."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
+from freewill.domain.alphabets.base import Alphabet, encode_values, readable
+from freewill.domain.alphabets.categorical import Categorical
+from freewill.domain.alphabets.product import Product
+from freewill.domain.draws.sources import Source
+from freewill.domain.guarantees.promises import Guarantee, JointGuarantee
+from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.mechanisms.composed import (
+    checked_inner,
+    inner_spec,
+    promised,
+    read_inner,
+    summed,
+)
+from freewill.domain.mechanisms.factored import ByAttribute, named, product_law
+from freewill.domain.mechanisms.parameters import of_full_rank
+from freewill.domain.outputs import Symbols
+from freewill.domain.packed_outputs import Records
+from freewill.errors import AlphabetError, ParameterError, SpecError, closest, several, shown
+from freewill.numeric.operators.base import DenseOperator
+from freewill.numeric.operators.kronecker import KroneckerOperator
+
+NOTHING = Symbols(Categorical(["nothing"]))
+"""The only thing that somebody says who says nothing."""
+
+
+@dataclass(frozen=True)
+class Silent(Mechanism):
+    """Say nothing, whatever the value is: a law of ones, which promises everything.
+
+    For an attribute that stays unanswered. Within `Each` it takes the alphabet of its attribute.
+
+    >>> import freewill as fw
+    >>> print(fw.Silent(fw.Linear(0, 9)).guarantee())
+    0-LDP
+    """
+
+    alphabet: Alphabet | None = None
+    name: ClassVar[str] = "silent"
+
+    @property
+    def output_space(self) -> Symbols:
+        """Nothing."""
+        return NOTHING
+
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
+        return np.zeros(truth.shape, dtype=np.int64)
+
+    def _report(self, value: int, source: Source) -> int:
+        return 0
+
+    def weights(self) -> list[list[int]]:
+        """Return 1 for every value."""
+        return [[1]] * self._alphabet.size
+
+    @property
+    def _alphabet(self) -> Alphabet:
+        if self.alphabet is None:
+            raise ParameterError("silent without an alphabet: fw.Silent(alphabet), or within Each.")
+        return self.alphabet
+
+    def operator(self, outputs: Reports) -> DenseOperator:
+        """Return rows of ones."""
+        return DenseOperator(
+            np.ones((len(NOTHING.checked(outputs, self.name)), self._alphabet.size))
+        )
+
+    def guarantee(self) -> Guarantee:
+        """Return 0-LDP: nothing is told."""
+        return Guarantee("ldp", 0.0)
+
+
+class OfAttributes(Mechanism):
+    """What mechanisms on records share that have a mechanism for each attribute."""
+
+    alphabet: Product
+    parts: tuple[Mechanism, ...]
+
+    @property
+    def by_name(self) -> dict[str, Mechanism]:
+        """The mechanism of each attribute."""
+        return dict(named(self.alphabet, self.parts))
+
+    @property
+    def answered(self) -> frozenset[str]:
+        """The names of the attributes that reports tell of."""
+        return frozenset(n for n, part in self.by_name.items() if not isinstance(part, Silent))
+
+    @classmethod
+    def stacked(cls, mechanisms: Sequence[Self], outputs: Sequence[Reports]) -> KroneckerOperator:
+        """Return the laws of all as one Kronecker product; what they have in common counts once."""
+        return product_law(mechanisms, outputs)
+
+    def parameters(self) -> Spec:
+        """Return the descriptions of the parts by name, without their alphabets."""
+        return {"parts": {name: inner_spec(part) for name, part in self.by_name.items()}}
+
+    @classmethod
+    def from_parameters(cls, alphabet: Alphabet, parameters: Spec) -> Self:
+        """Rebuild from the parts."""
+        given = parameters["parts"]
+        attributes = getattr(alphabet, "attributes", None)
+        if attributes is None or not isinstance(given, Mapping):
+            raise SpecError(
+                f"{cls.name} on {alphabet} with parts={shown(given)}: expected the mechanisms of "
+                f"the attributes of a product, by their names."
+            )
+        parts = {
+            name: read_inner(attributes[name], spec, f"part {name!r}")
+            if name in attributes
+            else spec
+            for name, spec in given.items()
+        }
+        build: Any = cls
+        return build(alphabet, parts)  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        parts = (f"{name} {brief(part)}" for name, part in self.by_name.items())
+        return f"{self.name}({', '.join(parts)})"
+
+
+@dataclass(frozen=True, init=False)
+class Each(OfAttributes):
+    """Send a report of every attribute of a record, each by a mechanism of its own.
+
+    P(y | x) = product over attributes i of P_i(y_i | x_i): a Kronecker product, never a matrix.
+    Epsilons add up for records that differ in all attributes, and each attribute has its own
+    besides; an epsilon per unit of distance counts over the largest distance of its attribute. A
+    report is a record, part after part as bytes (`domain/packed_outputs.py`). An attribute may stay
+    unanswered, by `fw.Silent()`; the product then says its alphabet.
+
+    >>> import freewill as fw
+    >>> ages, votes = fw.Linear(0, 99), fw.Categorical(["yes", "no"])
+    >>> mine = fw.Each(age=fw.Geometric(ages, 0.25), vote=fw.KRR(votes, 1.0))
+    >>> print(mine.guarantee())
+    25.75-LDP in all: age 0.25-geo-indistinguishability per unit, vote 1-LDP
+    >>> people = fw.Product(age=ages, vote=votes)
+    >>> shy = fw.Each(people, age=fw.Silent(), vote=fw.KRR(votes, 1.0))
+    >>> sorted(shy.report({"age": 41, "vote": "no"}, np.random.default_rng(1)).items())
+    [('age', 'nothing'), ('vote', 'no')]
+    """
+
+    alphabet: Product
+    parts: tuple[Mechanism, ...]
+    name: ClassVar[str] = "each"
+
+    def __init__(self, *parts: Product | Mapping[str, Mechanism], **named: Mechanism) -> None:
+        alphabet, own = attribute_parts(self.name, parts, named)
+        missing = [name for name in alphabet.attributes if name not in own]
+        if missing:
+            raise ParameterError(
+                f"{self.name} without {missing[0]!r}: expected a mechanism for each attribute of "
+                f"{alphabet}, and fw.Silent() for one that stays unanswered."
+            )
+        ordered = tuple(own[name] for name in alphabet.attributes)
+        vars(self).update(alphabet=alphabet, parts=ordered)
+        # Refused now rather than with the first report.
+        self.output_space  # noqa: B018
+
+    @cached_property
+    def output_space(self) -> Records:
+        """An output of each part."""
+        return Records(tuple(part.output_space for part in self.parts))
+
+    @property
+    def full_rank(self) -> bool:  # type: ignore[override]
+        """Whether all parts tell all distributions of their attribute apart."""
+        return all(map(of_full_rank, self.parts))
+
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> PackedBits:
+        """Draw from each part."""
+        each = zip(self.parts, self.alphabet.split(truth.ravel()), strict=True)
+        return self.output_space.joined([part.obfuscate(own, rng) for part, own in each])
+
+    def _report(self, value: int, source: Source) -> PackedBits:
+        """Draw from each part, in their order."""
+        each = zip(self.parts, self.alphabet.split([value]), strict=True)
+        drawn = [np.asarray([part.draw(int(own[0]), source)]) for part, own in each]
+        return np.asarray(self.output_space.joined(drawn)[0])
+
+    def by_attribute(self, outputs: Reports) -> list[ByAttribute]:
+        """Return all reports, which have a part for every attribute."""
+        return [ByAttribute(np.arange(len(outputs)), self.parts, self.output_space.split(outputs))]
+
+    def report(self, values: Any, rng: np.random.Generator | None = None) -> Any:
+        """Draw a report of one record, or of each in a list: a dict with a report an attribute."""
+        indices, alone = encode_values(self.alphabet, values)
+        reports = self.shown(self.obfuscate(np.atleast_1d(indices), rng))
+        return reports[0] if alone else reports
+
+    def shown(self, reports: Reports) -> list[dict[str, Any]]:
+        """Return reports as people read them, by attribute."""
+        columns = [
+            part.written(own)
+            if (said := part.output_space.alphabet) is None
+            else readable(said, own)
+            for part, own in zip(self.parts, self.output_space.split(reports), strict=True)
+        ]
+        names = self.alphabet.attributes
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def received(self, reports: Any) -> PackedBits:
+        """Turn readable reports, dicts with a report an attribute, into what `collect` takes."""
+        rows = [reports] if isinstance(reports, Mapping) else list(reports)
+        for row in rows:
+            if not isinstance(row, Mapping) or {*row} != {*self.alphabet.attributes}:
+                raise AlphabetError(
+                    f"report {shown(row)} of {self.name}: expected a dict with "
+                    f"{', '.join(self.alphabet.attributes)}."
+                )
+        parts = [part.received([row[name] for row in rows]) for name, part in self.by_name.items()]
+        return self.output_space.joined(parts)
+
+    def inverse(self, shares: FloatArray) -> FloatArray | None:
+        """Return theta from the shares of all outputs, attribute by attribute, in closed form."""
+        table = shares.reshape([part.output_space.places for part in self.parts])
+        for axis, part in enumerate(self.parts):
+            columns = np.moveaxis(table, axis, -1)
+            rows = [part.inverse(row) for row in columns.reshape(-1, columns.shape[-1])]
+            known = [row for row in rows if row is not None]
+            if len(known) < len(rows):
+                return None
+            made = np.stack(known).reshape(*columns.shape[:-1], -1)
+            table = np.moveaxis(made, -1, axis)
+        return np.ascontiguousarray(table).ravel()
+
+    def guarantee(self) -> JointGuarantee:
+        """Return the sum of all epsilons, never understated, and those of the attributes."""
+        parts = [(name, promised(part)) for name, part in self.by_name.items()]
+        total = summed([(promise, self.alphabet.attributes[name]) for name, promise in parts])
+        return JointGuarantee("ldp", total, parts=tuple(parts))
+
+
+def attribute_parts(
+    kind: str, given: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[Product, dict[str, Mechanism]]:
+    """Return the product, and the mechanisms by attribute, that a constructor was given.
+
+    A product may come first, mechanisms by name in a dict or as keywords. Without a product the
+    mechanisms' own alphabets make it.
+    """
+    products = [one for one in given if isinstance(one, Product)]
+    tables = [one for one in given if isinstance(one, Mapping)]
+    if len(products) > 1 or len(tables) > 1 or len(products) + len(tables) < len(given):
+        raise ParameterError(
+            f"{kind} of {shown(given)}: expected mechanisms by the names of attributes, as "
+            f"fw.Each(age=mechanism, vote=mechanism), behind a product if you like."
+        )
+    parts = dict(tables[0]) if tables else {}
+    for name, part in named.items():
+        if name in parts:
+            raise ParameterError(f"{kind} with {shown(name)} twice: name each attribute once.")
+        parts[name] = part
+    parts = {name: checked_inner(part, f"{kind}, {name!r}") for name, part in parts.items()}
+    if products:
+        alphabet = products[0]
+    else:
+        unsaid = [name for name, part in parts.items() if part.alphabet is None]
+        if unsaid:
+            raise ParameterError(
+                f"{kind} with fw.Silent() for {unsaid[0]!r}, whose alphabet nobody says: give the "
+                f"product first, as fw.Each(people, ...), or fw.Silent(alphabet)."
+            )
+        alphabet = Product({name: part.alphabet for name, part in parts.items()})
+    known = alphabet.attributes
+    for name, part in parts.items():
+        if name not in known:
+            raise ParameterError(
+                f"{kind} with {shown(name)}, which is no attribute of {alphabet}."
+                f"{closest(name, known)}"
+            )
+        if part.alphabet is None:
+            parts[name] = Silent(known[name])
+        elif part.alphabet != known[name]:
+            raise AlphabetError(
+                f"{kind}, {name!r}: {part} is over {part.alphabet}, and the attribute over "
+                f"{known[name]}. Does it belong to another question?"
+            )
+    if not parts:
+        raise ParameterError(f"{kind} of {several(0, 'mechanism')}: expected one an attribute.")
+    return alphabet, parts

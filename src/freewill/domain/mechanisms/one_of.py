@@ -1,0 +1,101 @@
+"""One of several attributes, drawn and answered with the whole budget."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from freewill.core.types import IntArray, PackedBits, Reports
+from freewill.domain.alphabets.product import Product
+from freewill.domain.draws.sources import Source, below
+from freewill.domain.either_outputs import Either
+from freewill.domain.guarantees.promises import JointGuarantee
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.composed import promised, summed
+from freewill.domain.mechanisms.each import OfAttributes, Silent, attribute_parts
+from freewill.domain.mechanisms.factored import ByAttribute
+from freewill.errors import ParameterError
+
+
+@dataclass(frozen=True, init=False)
+class OneOf(OfAttributes):
+    """Draw one of several attributes, each as likely, and send a report of that one alone.
+
+    P(i, y | x) = P_i(y | x_i) / m, with m the number of attributes that may be drawn: what the
+    field calls sampling ("SMP"). The report says which attribute it is of. Every attribute has the
+    epsilon of its own mechanism, and so has the whole record: the largest of them, an epsilon per
+    unit of distance over the largest distance. Attributes without a mechanism are never answered.
+
+    >>> import freewill as fw
+    >>> yes_no = fw.Categorical(["yes", "no"])
+    >>> half = fw.OneOf(vote=fw.KRR(yes_no, 2.0), member=fw.KRR(yes_no, 2.0))
+    >>> print(half.guarantee(), "-", half.output_space.places, "outputs")
+    2-LDP in all: vote 2-LDP, member 2-LDP - 4 outputs
+    """
+
+    alphabet: Product
+    parts: tuple[Mechanism, ...]
+    name: ClassVar[str] = "one-of"
+
+    def __init__(self, *parts: Product | Mapping[str, Mechanism], **named: Mechanism) -> None:
+        alphabet, own = attribute_parts(self.name, parts, named)
+        ordered = tuple(own.get(name, Silent(each)) for name, each in alphabet.attributes.items())
+        vars(self).update(alphabet=alphabet, parts=ordered)
+        if len(self.drawn) < 2:
+            raise ParameterError(
+                f"{self.name} with {len(self.drawn)} attribute that may be drawn: expected at "
+                f"least two. For one, take fw.Each with fw.Silent() for the others."
+            )
+        self.output_space  # noqa: B018
+
+    @property
+    def drawn(self) -> tuple[int, ...]:
+        """The places of the attributes that may be drawn."""
+        return tuple(n for n, part in enumerate(self.parts) if not isinstance(part, Silent))
+
+    @cached_property
+    def output_space(self) -> Either:
+        """An output of one of the parts."""
+        return Either(tuple(self.parts[place].output_space for place in self.drawn))
+
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> PackedBits:
+        """Draw the attributes, and the reports of those who drew each."""
+        values = self.alphabet.split(truth.ravel())
+        which = rng.integers(len(self.drawn), size=truth.size)
+        reports = [
+            self.parts[place].obfuscate(values[place][which == number], rng)
+            for number, place in enumerate(self.drawn)
+        ]
+        return self.output_space.joined(which, reports)
+
+    def _report(self, value: int, source: Source) -> PackedBits:
+        """Draw the attribute, then its report."""
+        number = below(len(self.drawn), source)
+        place = self.drawn[number]
+        own = int(self.alphabet.split([value])[place][0])
+        spaces = self.output_space.parts
+        reports = [space.empty() for space in spaces]
+        reports[number] = np.asarray([self.parts[place].draw(own, source)])
+        return np.asarray(self.output_space.joined(np.array([number]), reports)[0])
+
+    def by_attribute(self, outputs: Reports) -> list[ByAttribute]:
+        """Return the reports of each attribute, the others silent."""
+        which, reports = self.output_space.split(outputs)
+        some = []
+        for number, place in enumerate(self.drawn):
+            places = np.flatnonzero(which == number)
+            parts: list[Any] = [Silent(own) for own in self.alphabet.attributes.values()]
+            parts[place] = self.parts[place]
+            said: list[Reports] = [np.zeros(places.size, dtype=np.int64) for _ in parts]
+            said[place] = reports[number]
+            some.append(ByAttribute(places, tuple(parts), said, -math.log(len(self.drawn))))
+        return some
+
+    def guarantee(self) -> JointGuarantee:
+        """Return the largest epsilon, never understated, and those of the attributes."""
+        parts = [(name, promised(part)) for name, part in self.by_name.items()]
+        each = [summed([(promise, self.alphabet.attributes[name])]) for name, promise in parts]
+        return JointGuarantee("ldp", max(each), parts=tuple(parts))

@@ -1,0 +1,124 @@
+"""Evidence about some of the attributes: what reports say of the others is forgotten, exactly."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from freewill.domain.alphabets.base import attributes_of
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.each import Each, Silent
+from freewill.domain.mechanisms.factored import Column, Factored
+from freewill.errors import EvidenceError, several
+from freewill.stats.evidence import Evidence, assemble, checked_evidence
+from freewill.stats.groups import Group, grouped
+
+JOINED = " + "
+"""Between the names of the mechanisms of several attributes, in the name of a group."""
+
+
+def factored_of(evidence: Evidence) -> Factored:
+    """Return all reports as a column an attribute; an error where they are not told so."""
+    checked_evidence(evidence, "a marginal")
+    if not attributes_of(evidence.alphabet):
+        raise EvidenceError(
+            f"a marginal of evidence over {evidence.alphabet}: it is about one question, and has "
+            f"no attributes to choose from."
+        )
+    factored = Factored.of(evidence.mechanisms, [group.outputs for group in evidence.groups])
+    if factored is None:
+        whole = next(
+            one for one in evidence.mechanisms if one.by_attribute(one.output_space.empty()) is None
+        )
+        raise EvidenceError(
+            f"{whole} reports whole records, and not one attribute by itself: its reports have no "
+            f"marginal. Estimate the joint distribution, and take the marginal of the estimate."
+        )
+    return factored
+
+
+def marginal_evidence(evidence: Evidence, names: tuple[str, ...]) -> Evidence:
+    """Return the evidence about some attributes: a marginal report has the law of what is left.
+
+    P(y_a, y_b | x) = P_a(y_a | x_a) P_b(y_b | x_b) whatever is forgotten, so that nothing is
+    approximated. Reports that are silent on all of these attributes tell nothing, and are left out.
+    """
+    factored = evidence.factored
+    product: Any = evidence.alphabet
+    places = product.places(names)
+    if len(places) == len(product.sizes) and len(places) > 1:
+        return evidence
+    columns = [factored.columns[place] for place in places]
+    called = _names(evidence, places)
+    counts = np.concatenate([group.counts for group in evidence.groups])
+    rows, times = _counted(columns, counts)
+    alphabet = product.only(*names)
+    groups: list[Group] = []
+    numbers, outputs = zip(
+        *(_taken(c, own) for c, own in zip(columns, rows, strict=True)), strict=True
+    )
+    combined, which = np.unique(np.stack(numbers, axis=1), axis=0, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    ends = np.cumsum(np.bincount(which, minlength=len(combined)))[:-1]
+    for combination, some in zip(combined.tolist(), np.split(order, ends), strict=True):
+        parts = [c.mechanisms[number] for c, number in zip(columns, combination, strict=True)]
+        if all(isinstance(part, Silent) for part in parts):
+            continue
+        reports = [
+            c.outputs[number][own[some]]
+            for c, number, own in zip(columns, combination, outputs, strict=True)
+        ]
+        groups.append(_group(alphabet, places, product, parts, reports, times[some], called))
+    if not groups:
+        raise EvidenceError(
+            f"nobody answered {' or '.join(names)}: all {several(evidence.people, 'person')} were "
+            f"silent there, and there is no evidence about it."
+        )
+    return assemble(alphabet, groups, evidence.digests)
+
+
+def _counted(columns: list[Column], counts: Any) -> tuple[list[Any], Any]:
+    """Return the different combinations of rows, a list a column, and how often each came."""
+    shape = [int(column.which.max(initial=0)) + 1 for column in columns]
+    if math.prod(shape) > 1 << 62:
+        raise EvidenceError("reports of so many parts cannot be counted together: take fewer.")
+    keys, place = np.unique(
+        np.ravel_multi_index([column.which for column in columns], shape), return_inverse=True
+    )
+    times = np.zeros(keys.size, dtype=np.int64)
+    np.add.at(times, place, counts)
+    return list(np.unravel_index(keys, shape)), times
+
+
+def _taken(column: Column, rows: Any) -> tuple[Any, Any]:
+    return Column(column.mechanisms, column.outputs, rows).split()
+
+
+def _group(
+    alphabet: Any,
+    places: list[int],
+    product: Any,
+    parts: list[Mechanism],
+    reports: list[Any],
+    counts: Any,
+    called: dict[tuple[int, str], str],
+) -> Group:
+    names = [called.get((place, part.id), "") for place, part in zip(places, parts, strict=True)]
+    name = JOINED.join(names) if all(names) else ""
+    if len(parts) == 1:
+        return grouped(parts[0], [(reports[0], counts)], name)
+    attributes = list(product.attributes)
+    each = Each(
+        alphabet, {attributes[place]: part for place, part in zip(places, parts, strict=True)}
+    )
+    return grouped(each, [(each.output_space.joined(reports), counts)], name)
+
+
+def _names(evidence: Evidence, places: list[int]) -> dict[tuple[int, str], str]:
+    """Return what the mechanism of each attribute is called, where groups have names of parts."""
+    called: dict[tuple[int, str], str] = {}
+    for group in evidence.groups:
+        words, parts = group.name.split(JOINED), getattr(group.mechanism, "parts", ())
+        if len(words) == len(parts) and isinstance(group.mechanism, Each):
+            called |= {(place, parts[place].id): words[place] for place in places}
+    return called
