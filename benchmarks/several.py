@@ -134,6 +134,7 @@ def measured(table: Table, other: Rival, epsilon: float, seeds: int) -> Errors:
             ("OneOf", fw.OneOf, epsilon),
             ("OneOf record", fw.OneOf, whole),
             ("Each attribute", fw.Each, epsilon),
+            ("Each both", fw.Each, min(epsilon, whole / count)),
         ):
             errors.add_own(name, own_evidence(table, mechanism, own, rng), [own] * count)
     return errors
