@@ -8,7 +8,7 @@ anybody's, whose first line names the attributes, and prints its tables instead.
 import argparse
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,13 +21,18 @@ import freewill as fw
 from benchmarks import fake_data, tables
 from benchmarks.environments import Rival, rival
 from benchmarks.harness import ROOT
-from benchmarks.several_page import BUDGET, NAMED, RECORD, page
+from benchmarks.several_page import NAMED, OTHERS, RECORD, SAMPLED, SPLIT, page
 from benchmarks.tables import Table
 
 PACKAGE, SCRIPT = "multi-freq-ldpy", "several_multi_freq_ldpy.py"
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 READ = ("SMP[SS]", "SMP[ADP]", "RS+FD[ADP]")
 """Solutions whose reports Freewill reads, too."""
+COMPARED = "OneOf"
+"""The way of ours for which all estimators are shown."""
+EXACT = ("Each attribute", "Each both")
+"""Ways of ours that are estimated by `fw.gibu` alone, for there are too many sets to shrink."""
+ESTIMATORS: dict[str, Callable[[fw.Evidence], Any]] = {"gibu": fw.gibu, "shrink": fw.shrink}
 _FIRST_SEED, _SEEDS = 1000, 20
 
 
@@ -50,13 +55,16 @@ class Errors:
         """Add the errors of Freewill's estimates of a seed."""
         thetas: dict[str, list[np.ndarray]] = defaultdict(list)
         for evidence, epsilon in zip(evidences, epsilons, strict=True):
-            exact, shrunk = fw.gibu(evidence), fw.shrink(evidence)
-            taken = shrunk if hidden(evidence, epsilon) else exact
-            for name, estimate in (("gibu", exact), ("shrink", shrunk), ("ours", taken)):
+            taken = "shrink" if hidden(evidence, epsilon) and way not in EXACT else "gibu"
+            names = ESTIMATORS if way == COMPARED else (taken,)
+            estimates = {name: ESTIMATORS[name](evidence) for name in names}
+            self.certified &= all(str(each.status) == "certified" for each in estimates.values())
+            for name, estimate in [*estimates.items(), ("ours", estimates[taken])]:
                 thetas[name].append(estimate.theta)
-                self.certified &= str(estimate.status) == "certified"
-        for name, own in thetas.items():
-            self.add(f"{way} {name}", own)
+        self.add(f"{way} ours", thetas["ours"])
+        if way == COMPARED:
+            for name in ESTIMATORS:
+                self.add(f"{way} {name}", thetas[name])
 
     def of(self, way: str) -> np.ndarray:
         """Return the errors of a way, seeds by attributes."""
@@ -64,7 +72,7 @@ class Errors:
 
     def best(self, ways: tuple[str, ...]) -> str:
         """Return the way with the least mean over seeds and attributes."""
-        return min(ways, key=lambda way: float(self.of(way).mean()))
+        return min(set(ways) & set(self.rows), key=lambda way: float(self.of(way).mean()))
 
 
 def hidden(evidence: fw.Evidence, epsilon: float) -> bool:
@@ -115,12 +123,21 @@ def _packed(sets: list[list[int]], size: int) -> np.ndarray:
     return np.packbits(bits, axis=1, bitorder="little")
 
 
-def measured(table: Table, other: Rival, epsilon: float, seeds: int) -> Errors:
-    """Let the rival report and aggregate; estimate from its reports, and from ours."""
+def measured(table: Table, other: Rival, epsilon: float, seeds: int, every: bool) -> Errors:
+    """Let the rival report and aggregate; estimate from its reports, and from ours.
+
+    `every` solution takes several times as long as those that sample an attribute.
+    """
     errors, count = Errors(table, epsilon), len(table.sizes)
     order = {"values": table.values.tolist(), "size": table.sizes}
-    record = fake_data.named(epsilon, count)
-    asked = [(way, way, epsilon) for way in BUDGET + NAMED] + [(f"{RECORD} record", RECORD, record)]
+    asked = [(way, way, epsilon) for way in SAMPLED]
+    whole = fake_data.amplified(epsilon, count)
+    own = [(COMPARED, fw.OneOf, epsilon)]
+    if every:
+        asked += [(way, way, epsilon) for way in (SPLIT, *NAMED)]
+        asked += [(f"{RECORD} record", RECORD, fake_data.named(epsilon, count))]
+        kinds = (fw.OneOf, fw.Each, fw.Each)
+        own += zip(OTHERS[1:], kinds, (whole, epsilon, min(epsilon, whole / count)), strict=True)
     for seed in range(_FIRST_SEED, _FIRST_SEED + seeds):
         for way, solution, named in asked:
             told = " reports" if way in READ else ""
@@ -129,30 +146,20 @@ def measured(table: Table, other: Rival, epsilon: float, seeds: int) -> Errors:
             if told:
                 errors.add_own(way, *read_evidence(table, solution, named, answer["reports"]))
         rng = np.random.default_rng(seed)
-        whole = fake_data.amplified(epsilon, count)
-        for name, mechanism, own in (
-            ("OneOf", fw.OneOf, epsilon),
-            ("OneOf record", fw.OneOf, whole),
-            ("Each attribute", fw.Each, epsilon),
-            ("Each both", fw.Each, min(epsilon, whole / count)),
-        ):
-            errors.add_own(name, own_evidence(table, mechanism, own, rng), [own] * count)
+        for way, mechanism, kept in own:
+            errors.add_own(way, own_evidence(table, mechanism, kept, rng), [kept] * count)
     return errors
 
 
-def all_measured(table: Table, seeds: int) -> Iterator[Errors]:
-    """Yield the errors at each epsilon."""
+def all_measured(table: Table, every: bool, seeds: int) -> list[Errors]:
+    """Return the errors at each epsilon."""
+    results = []
     with rival(PACKAGE, SCRIPT) as other:
         for epsilon in EPSILONS:
-            errors = measured(table, other, epsilon, seeds)
-            print(
-                table.name, epsilon, {way: _short(errors, way) for way in errors.rows}, flush=True
-            )
-            yield errors
-
-
-def _short(errors: Errors, way: str) -> str:
-    return f"{1e6 * errors.of(way).mean():.1f}"
+            results.append(measured(table, other, epsilon, seeds, every))
+            for way in results[-1].rows:
+                print(table.name, epsilon, way, results[-1].of(way).mean(), flush=True)
+    return results
 
 
 def main() -> None:
@@ -167,8 +174,9 @@ def main() -> None:
         measured_on.insert(0, tables.adult(options.adult))
     if options.table:
         measured_on = [tables.of_file(options.table)]
+    every = [place == 0 for place in range(len(measured_on))]
     with ProcessPoolExecutor(len(measured_on)) as pool:
-        results = [*pool.map(partial(all_measured, seeds=options.seeds), measured_on)]
+        results = [*pool.map(partial(all_measured, seeds=options.seeds), measured_on, every)]
     with rival(PACKAGE, SCRIPT) as other:
         text = page(results, [*fake_data.promises(other)], options.seeds)
     if options.table:
