@@ -50,8 +50,8 @@ SAME = """
 ## The same budget
 
 epsilon is what any two people's reports keep, however their answers differ. RS+FD does not keep the
-epsilon that it is given (below); here it is given what lets it keep this one. SPL and RS+FD take
-long, and are measured on the first table alone.
+epsilon that it is given (below); here it is given what lets it keep this one. SPL and RS+FD, which
+take long, are measured on Adult alone, with the first {long} seeds.
 """
 
 MARGINALS = """
@@ -84,7 +84,7 @@ between any two, which is more than RS+FD keeps; (b) epsilon' between any two, b
 (c) epsilon between two who differ in one attribute, by `fw.Each` with epsilon each; (d) both (b)
 and (c), as RS+FD[OUE-z] does, by `fw.Each` with the smaller of epsilon and epsilon' / d for each.
 (a) and (b) are estimated as above, (c) and (d) by `fw.gibu`. *Read* are the reports of RS+FD[ADP]
-themselves, of each attribute by its likelihood, estimated as above.
+themselves, of each attribute by its likelihood, estimated as above. All with {long} seeds.
 """
 
 
@@ -94,10 +94,11 @@ def page(results: Sequence[Sequence["Errors"]], promises: Sequence[str], seeds: 
     data = " ".join(_DATA.get(some[0].table.name, some[0].table.name) for some in results)
     head = HEAD.format(seeds=seeds, release=fw.__version__, data=data)
     certified = "All estimates of ours are certified." if all(e.certified for e in flat) else ""
-    parts = [head, certified, SAME, *_same(flat), MARGINALS]
+    long = len(flat[0].rows[RECORD])
+    parts = [head, certified, SAME.format(long=long), *_same(flat), MARGINALS]
     for some in results:
         parts += ["", f"{some[0].table.name}:", "", *_marginals(some)]
-    parts += [FAKES, *promises, WHY, *_fakes(flat)]
+    parts += [FAKES, *promises, WHY.format(long=long), *_fakes(flat)]
     return "\n".join(parts) + "\n"
 
 
@@ -167,7 +168,7 @@ def _fakes(flat: Sequence["Errors"]) -> Iterator[str]:
         theirs = errors.of(best)
         cells = [errors.table.name, f"{errors.epsilon:g}", f"{whole:.2f}"]
         cells.append(f"{_mean(theirs)} ({best})")
-        ours = [errors.of(f"{way} ours") for way in OTHERS]
+        ours = [errors.of(f"{way} ours")[: len(theirs)] for way in OTHERS]
         cells += [_mean(own) for own in ours]
         cells += [_ratio(own.mean(axis=1), theirs.mean(axis=1)) for own in ours]
         theirs, own = errors.of("RS+FD[ADP]"), errors.of("RS+FD[ADP] ours")
