@@ -24,6 +24,7 @@ import numpy as np
 import freewill as fw
 from benchmarks import instances
 from benchmarks.instances import Instance, mixture
+from benchmarks.records import levels, records, three_kinds
 from freewill.stats.estimators.gibu import SolverName, choose_solver
 
 SOLVERS: tuple[SolverName, ...] = get_args(SolverName)
@@ -249,6 +250,22 @@ def of_bits() -> Iterator[Instance]:
         yield rappor_geometric(size, people)
 
 
+def bits_and_symbols(own: fw.Alphabet) -> list[fw.Mechanism]:
+    """Return RAPPOR, k-RR and silence."""
+    return [fw.RAPPOR(own, 2.0), fw.KRR(own, 2.0), fw.Silent(own)]
+
+
+def of_records() -> Iterator[Instance]:
+    """Yield records of several attributes, each by a mechanism of its own."""
+    for sizes, people in product(
+        ((5, 5), (12, 12), (30, 30), (8, 8, 8), (60, 60)), (1_000, 100_000)
+    ):
+        yield records("records, k-RR and geometric", sizes, three_kinds, people)
+    for sizes in ((10, 10), (6, 6, 6), (16, 16)):
+        yield records("records, RAPPOR, k-RR and silence", sizes, bits_and_symbols, 30_000)
+    yield records("records, 255 of k-RR and silence", (6,) * 4, levels, 100_000)
+
+
 def of_many() -> Iterator[Instance]:
     """Yield many mechanisms of one kind, or of several."""
     for count in (10, 30, 100, 1_000, 10_000):
@@ -268,7 +285,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.choice", description=__doc__)
     parser.add_argument("words", nargs="*", help="only the cases whose names have all of these")
     words = parser.parse_args().words
-    table = chain(on_lines(), on_grids(), of_bits(), of_many())
+    table = chain(on_lines(), on_grids(), of_bits(), of_records(), of_many())
     wanted = [case for case in table if all(word in case.name for word in words)]
     print("| CPU seconds |", " | ".join(SOLVERS), "| chosen / best |")
     print("| --- |" + " --- |" * (len(SOLVERS) + 1), flush=True)

@@ -23,7 +23,7 @@ from benchmarks.free_choice import LEVEL, shifts
 from benchmarks.intervals import Case, setting_of
 from benchmarks.simulated import options, tabulate
 from freewill.core.types import FloatArray
-from freewill.stats.choice.check import Scores, _unweighted
+from freewill.stats.choice.scores import Scores, unweighted
 from freewill.stats.difference import combined, weighted_chi_square_tail
 from freewill.stats.information import information_of
 
@@ -106,10 +106,10 @@ def p_values(scores: Scores, place: int) -> dict[str, float]:
     found["first 4 principal functions"] = float(chi2.sf(np.sum((squares / roots)[:4]), 4))
     for degree in (1, 2, 3):
         rows = polynomials(scores.fit.mode, scores.fit.evidence.alphabet, degree)
-        (found[f"polynomials to degree {degree}"],) = _unweighted(*scores.along(place, rows))
+        (found[f"polynomials to degree {degree}"],) = unweighted(*scores.along(place, rows))
     ladder = [found[f"polynomials to degree {degree}"] for degree in (1, 2, 3)]
     found["the three of these, combined"] = combined(ladder)
-    (moved,) = _unweighted(*scores.along(place, scores.moved))
+    (moved,) = unweighted(*scores.along(place, scores.moved))
     found["displaced alone"] = moved
     found["weights L, and displaced"] = combined([found["weights L"], moved])
     found["weights L^.5, and displaced (taken)"] = combined([found["weights L^.5"], moved])

@@ -1,18 +1,34 @@
 """Mechanisms made of others, and their laws, written down from those of their parts."""
 
+import itertools
+import math
 from typing import Any
 
 import numpy as np
 
 import freewill as fw
 from freewill.domain.alphabets.groups import coarser
-from naive_laws import geometric_law, krr_law, line, rappor_law, subset_law
+from naive_laws import (
+    geometric_law,
+    given_law,
+    krr_law,
+    line,
+    menu,
+    oue_chances,
+    planar_law,
+    rappor_law,
+    subset_law,
+    unary_law,
+)
 
 LAWS = {
     "k-rr": krr_law,
     "geometric": geometric_law,
     "rappor": rappor_law,
     "subset-selection": subset_law,
+    "planar-geometric": planar_law,
+    "oue": unary_law(oue_chances),
+    "matrix": given_law,
 }
 
 
@@ -28,6 +44,10 @@ def composed_law(mechanism: Any) -> np.ndarray:
                     row = [before * after for before in row for after in law[x].tolist()]
                 rows.append(row)
             return np.array(rows)
+        case fw.Silent():
+            return np.ones((mechanism.alphabet.size, 1))
+        case fw.Each() | fw.OneOf():
+            return record_law(mechanism)
         case fw.Perhaps():
             inner = composed_law(mechanism.inner)
             silent = np.full((len(inner), 1), 1 - mechanism.chance)
@@ -42,6 +62,53 @@ def composed_law(mechanism: Any) -> np.ndarray:
                         law[x, y] += chance * share
             return law
     return LAWS[mechanism.name](mechanism)
+
+
+def record_law(mechanism: Any) -> np.ndarray:
+    """The law of reports about records, a row a record; the last attribute fastest."""
+    laws = [composed_law(part).tolist() for part in mechanism.parts]
+    rows = []
+    for record in itertools.product(*(range(len(law)) for law in laws)):
+        own = [law[x] for law, x in zip(laws, record, strict=True)]
+        if isinstance(mechanism, fw.Each):
+            rows.append([math.prod(chances) for chances in itertools.product(*own)])
+            continue
+        drawn = [
+            row
+            for row, part in zip(own, mechanism.parts, strict=True)
+            if not isinstance(part, fw.Silent)
+        ]
+        rows.append([chance / len(drawn) for row in drawn for chance in row])
+    return np.array(rows)
+
+
+def two_answers(size: int, epsilon: float) -> fw.Each:
+    return fw.Each(age=fw.Geometric(line(size), epsilon), vote=fw.KRR(menu(3), epsilon / 2))
+
+
+def bits_and_silence(size: int, epsilon: float) -> fw.Each:
+    people = fw.Product(first=menu(2), age=line(size), vote=menu(2))
+    parts = {"age": fw.RAPPOR(line(size), epsilon), "vote": fw.KRR(menu(2), epsilon)}
+    return fw.Each(people, first=fw.Silent(), **parts)
+
+
+def cells_and_table(size: int, epsilon: float) -> fw.Each:
+    places, share = fw.Grid(size, 2, cell=0.5), 0.9 / (1 + epsilon)
+    law = [[1 - share, share], [share / 2, 1 - share / 2]]
+    return fw.Each(
+        place=fw.PlanarGeometric(places, epsilon), vote=fw.Matrix(menu(2), np.array(law))
+    )
+
+
+def one_answer(size: int, epsilon: float) -> fw.OneOf:
+    return fw.OneOf(age=fw.KRR(line(size), epsilon), vote=fw.OUE(menu(3), epsilon))
+
+
+def one_place(size: int, epsilon: float) -> fw.OneOf:
+    places = fw.Grid(size, 2, cell=0.5)
+    people = fw.Product(place=places, never=menu(2), age=line(3))
+    parts = {"place": fw.PlanarGeometric(places, epsilon), "age": fw.KRR(line(3), epsilon / 4)}
+    return fw.OneOf(people, parts)
 
 
 def two_kinds(size: int, epsilon: float) -> fw.Both:

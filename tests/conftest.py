@@ -54,15 +54,16 @@ def pytest_collection_modifyitems(items):
     needs Spark comes together, so that one process starts it. Branches are counted of what is quick
     and of what needs a tool: tests that are slow by what they compute go the same ways again, but
     for those that are alone in it. What an entry of the contract does beyond the first of its kind
-    is tried later.
+    is tried later, and no branches are counted of it: the first goes the same ways.
     """
     turns = {}
     for item in items:
         given = getattr(getattr(item, "callspec", None), "params", {}).values()
-        if item.path.name in LONG_PAGES or any(
-            isinstance(one, Entry) and one.name in variants() for one in given
-        ):
+        variant = any(isinstance(one, Entry) and one.name in variants() for one in given)
+        if variant or item.path.name in LONG_PAGES:
             item.add_marker(pytest.mark.later)
+        if variant:
+            item.add_marker(pytest.mark.no_cover)
         spark = any(isinstance(one, str) and one == "spark" for one in given)
         spark = spark or "spark" in getattr(item, "fixturenames", ())
         if spark or item.path.stem in WITH_TOOLS:

@@ -242,6 +242,18 @@ ENTRIES = (
     Entry("then by chance", made.by_chance, composed_law, tight=None),
     Entry("then of bits", made.counted_bits, composed_law, tight=None),
     Entry("then of perhaps of both", made.silence_kept, composed_law, tight=False),
+    Entry("silent", lambda k, e: fw.Silent(line(k)), composed_law, tight=True),
+    Entry("each, of values", made.two_answers, composed_law, tight=True),
+    Entry("each, of bits and silence", made.bits_and_silence, composed_law, tight=True),
+    Entry(
+        "each, of cells and a table",
+        made.cells_and_table,
+        composed_law,
+        tight=None,
+        oracle_from=0.1,
+    ),
+    Entry("one of values and bits", made.one_answer, composed_law, tight=True),
+    Entry("one of cells and values", made.one_place, composed_law, tight=None, oracle_from=0.1),
     Entry(
         "longitudinal k-rr",
         lambda k, e: fw.LongitudinalKRR(line(k), e, 2 * e),

@@ -15,8 +15,9 @@ from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision,
 from freewill.domain.draws.sources import GivenBytes, Source
 from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, Noisy
+from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.matrix import Tabulated
+from freewill.domain.mechanisms.noisy import Noisy
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Bits
 from freewill.domain.set_outputs import Hashed

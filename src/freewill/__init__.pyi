@@ -17,6 +17,8 @@ from freewill.domain.alphabets.registry import alphabet_from_spec as alphabet_fr
 from freewill.domain.calibration import calibrate as calibrate
 from freewill.domain.contract import MechanismCheck as MechanismCheck
 from freewill.domain.contract import check_mechanism as check_mechanism
+from freewill.domain.guarantees.attributes import ExactJointAudit as ExactJointAudit
+from freewill.domain.guarantees.attributes import JointAudit as JointAudit
 from freewill.domain.guarantees.audit import LossAudit as LossAudit
 from freewill.domain.guarantees.audit import audit as audit
 from freewill.domain.guarantees.epsilon import Audit as Audit
@@ -26,8 +28,8 @@ from freewill.domain.guarantees.promises import Guarantee as Guarantee
 from freewill.domain.guarantees.promises import JointGuarantee as JointGuarantee
 from freewill.domain.leakage import Leakage as Leakage
 from freewill.domain.leakage import leakage as leakage
+from freewill.domain.mechanisms.asked import Asked as Asked
 from freewill.domain.mechanisms.base import Mechanism as Mechanism
-from freewill.domain.mechanisms.base import Noisy as Noisy
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto as BlahutArimoto
 from freewill.domain.mechanisms.bloom import BloomRAPPOR as BloomRAPPOR
 from freewill.domain.mechanisms.both import Both as Both
@@ -43,6 +45,7 @@ from freewill.domain.mechanisms.hashing import LocalHashing as LocalHashing
 from freewill.domain.mechanisms.longitudinal import LongitudinalKRR as LongitudinalKRR
 from freewill.domain.mechanisms.longitudinal import LongitudinalUnary as LongitudinalUnary
 from freewill.domain.mechanisms.matrix import Matrix as Matrix
+from freewill.domain.mechanisms.noisy import Noisy as Noisy
 from freewill.domain.mechanisms.one_of import OneOf as OneOf
 from freewill.domain.mechanisms.optimal_geo import OptimalGeo as OptimalGeo
 from freewill.domain.mechanisms.perhaps import Perhaps as Perhaps
@@ -67,6 +70,7 @@ from freewill.domain.metrics import emd as emd
 from freewill.domain.metrics import kl as kl
 from freewill.domain.metrics import l2 as l2
 from freewill.domain.metrics import total_variation as total_variation
+from freewill.domain.questionnaire import Questionnaire as Questionnaire
 from freewill.domain.survey import Survey as Survey
 from freewill.errors import AlphabetError as AlphabetError
 from freewill.errors import BudgetError as BudgetError
@@ -96,6 +100,8 @@ from freewill.paper.theory import error_without_privacy as error_without_privacy
 from freewill.paper.theory import krr_error_bound as krr_error_bound
 from freewill.paper.theory import rappor_error_bound as rappor_error_bound
 from freewill.present import plots as plots
+from freewill.present.cross_table import CrossTable as CrossTable
+from freewill.present.distribution import Distribution as Distribution
 from freewill.present.shares import Shares as Shares
 from freewill.stats import functionals as functionals
 from freewill.stats.choice.aware import ChoiceAwareEstimate as ChoiceAwareEstimate
@@ -105,6 +111,8 @@ from freewill.stats.choice.check import check_choice as check_choice
 from freewill.stats.collect import collect as collect
 from freewill.stats.compare import Comparison as Comparison
 from freewill.stats.compare import compare as compare
+from freewill.stats.consistent import ConsistentTables as ConsistentTables
+from freewill.stats.consistent import consistent as consistent
 from freewill.stats.estimators.em import em as em
 from freewill.stats.estimators.em import ibu as ibu
 from freewill.stats.estimators.estimate import Estimate as Estimate
@@ -119,8 +127,9 @@ from freewill.stats.evidence import merge as merge
 from freewill.stats.fit import Fit as Fit
 from freewill.stats.fit import fit as fit
 from freewill.stats.forged import SetAside as SetAside
-from freewill.stats.functionals import Functionals as Functionals
 from freewill.stats.groups import Group as Group
+from freewill.stats.independence import Independence as Independence
+from freewill.stats.independence import independent as independent
 from freewill.stats.information import Information as Information
 from freewill.stats.intervals import Intervals as Intervals
 from freewill.stats.intervals import intervals as intervals
@@ -144,5 +153,6 @@ from freewill.stats.shrink import ShrunkEstimate as ShrunkEstimate
 from freewill.stats.shrink import shrink as shrink
 from freewill.stats.smooth import SmoothEstimate as SmoothEstimate
 from freewill.stats.smooth import smooth as smooth
+from freewill.stats.weights import Functionals as Functionals
 
 __version__: str

@@ -109,7 +109,7 @@ BLANK = fw.Linear(0, 8).spec()
         (spec({"a": KRR}, **{"freewill survey": "1"}), "version '1' or alphabet"),
         (spec({"a": KRR}, alphabet="ages"), "or alphabet 'ages'"),
         (spec({"a": KRR}, **{"freewill survey": 0}), "survey version 0: this release reads versi"),
-        (spec({"a": KRR}, **{"freewill survey": 3}), "survey version 3: this release reads versi"),
+        (spec({"a": KRR}, **{"freewill survey": 4}), "survey version 4: this release reads versi"),
         (spec("k-rr"), "mechanisms of type str"),
         (spec({"a": KRR, "b": 3, "c": 4}), "mechanism 3: expected"),
         (spec([KRR, "x", "y"]), "mechanism 'x': expected"),

@@ -64,8 +64,10 @@ def test_a_list_of_mechanisms_has_descriptions_too():
 
 
 def test_a_newer_version_is_told_before_its_fields():
-    with pytest.raises(SurveyError, match="survey version 3: this release reads versions 1 and 2"):
-        fw.Survey.from_spec(spec(3, hue="blue"))
+    with pytest.raises(
+        SurveyError, match="survey version 4: this release reads versions 1, 2 and 3"
+    ):
+        fw.Survey.from_spec(spec(4, hue="blue"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import cauchy, chi2, kstest
 
 import freewill as fw
-from freewill.stats.choice.check import Scores, each_level, holm, preference
+from freewill.stats.choice.check import each_level, holm, preference
+from freewill.stats.choice.scores import Scores
 from freewill.stats.difference import combined, displacements, weighted_chi_square_tail
 from freewill.stats.information import pulled
 
@@ -65,7 +66,7 @@ def test_scores_are_those_of_the_formula():
         (east,) = scores.moved
         moved = chi2.sf((east @ score) ** 2 / (east @ variance @ east), 1)
         tangents = np.tan((0.5 - np.array([smooth, moved])) * np.pi)
-        p_value, _ = scores.test(place)
+        p_value, _ = scores.test(scores.sample(place))
         assert p_value == pytest.approx(cauchy.sf(tangents.mean()), rel=1e-4)
 
 

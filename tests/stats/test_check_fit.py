@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.stats.information import pulled
-from freewill.stats.laws.check import Crowd
+from freewill.stats.laws.crowd import Crowd
 from freewill.stats.laws.departures import column
 from freewill.stats.laws.group_laws import BitLaw, SymbolLaw, at_epsilon, epsilon_of, law_of
 from freewill.stats.laws.residuals import Residuals, rooted_deviance

@@ -9,7 +9,7 @@ import freewill as fw
 from forged_cases import acquit_others
 from freewill.stats.difference import smooth_differences
 from freewill.stats.equality import Scores, by_formula, whitened
-from freewill.stats.information import Work
+from freewill.stats.work import Work
 
 LINE = fw.Linear(0, 19)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from forged_cases import FOUR, TRUTH, honest, with_forged
+from forged_cases import FOUR, TRUTH, acquit_others, honest, with_forged
 from freewill.numeric.operators.base import probabilities
 from freewill.stats.robust import DoubtedOneStep
 from profiles import examples
@@ -102,12 +102,14 @@ def test_a_doubted_output_makes_its_value_less_sure_and_the_others_hardly() -> N
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_share_of_the_value_that_was_forged() -> None:
-    """Intervals that took what is kept of it for seen would hold it in two of three runs."""
+def test_intervals_hold_the_share_of_the_value_that_was_forged(monkeypatch) -> None:
+    """Intervals that took what is kept of it for seen would hold it in four of five runs."""
+    acquit_others(monkeypatch)
     held = []
-    for seed in range(40):
+    for seed in range(100):
         symbol = 7 * seed % 30
         safe = fw.robust(with_forged(honest(FOUR, seed), FOUR[2], symbol, 600))
         told = safe.intervals(fw.functionals.values([symbol]))
         held.append(bool(told.low <= TRUTH[symbol] <= told.high))
-    assert np.mean(held) >= 0.85  # of 40 runs at 95 %, one in a hundred falls below
+    # Of 100 runs at 95 %, one in 500 falls below; of such as are held in four of five, 97 in 100.
+    assert np.mean(held) >= 0.88

@@ -19,7 +19,7 @@ from scipy.stats import binom
 from scipy.stats import t as student
 
 import freewill as fw
-from freewill.stats.intervals import fit_of
+from freewill.stats.efficient import fit_of
 from freewill.stats.reach import (
     decided_by_few,
     observed_powers,

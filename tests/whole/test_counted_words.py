@@ -42,14 +42,16 @@ def bare(node, words):
     ):
         if not isinstance(value, ast.FormattedValue) or not isinstance(after, ast.Constant):
             continue
+        found = re.match(rf" ({'|'.join(sorted(words))})\b", after.value)
+        if not found:
+            continue
         code = ast.unparse(value.value)
         # What came, as it came; and measures, of which 1.0 has the plural.
         other = value.conversion != -1 or re.search(
             "[gf]'$", ast.unparse(value.format_spec or node)
         )
         sides = isinstance(before, ast.Constant) and before.value.endswith(" x ")
-        found = re.match(rf" ({'|'.join(sorted(words))})\b", after.value)
-        if found and not (code.isupper() or code.endswith(".name") or other or sides):
+        if not (code.isupper() or code.endswith(".name") or other or sides):
             yield f"{code} {found[1]}"
 
 

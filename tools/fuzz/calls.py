@@ -42,6 +42,7 @@ from tools.fuzz.goods import (
 )
 from tools.fuzz.hostile import anything
 from tools.fuzz.made import MADE
+from tools.fuzz.record_calls import RECORD_CALLS
 from tools.fuzz.surveys import SPECS, use
 
 UNCALLED = {
@@ -50,8 +51,11 @@ UNCALLED = {
     "plots": "a module", "reports": "a module", "InvalidReports": "a warning",
     "Status": "an enumeration", "spark_session": "starts a cluster",
     "Audit": "a result", "LossAudit": "a result", "ExactAudit": "a result",
+    "JointAudit": "a result", "ExactJointAudit": "a result",
     "Estimate": "a result", "Step": "a result", "Fit": "a result",
     "Functionals": "a result", "Information": "a result", "Intervals": "a result",
+    "Distribution": "a result", "CrossTable": "a result", "Independence": "a result",
+    "ConsistentTables": "a result",
     "Comparison": "a result", "SmoothEstimate": "a result", "Shares": "a result",
     "ShrunkEstimate": "a result",
     "Plan": "a result", "Menu": "a result", "ChoiceCheck": "a result", "Misfit": "a result",
@@ -67,6 +71,7 @@ UNCALLED = {
 _CALLBACKS = {"estimator", "on_step", "show", "collect"}
 """What these raise is the caller's own."""
 CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
+    **RECORD_CALLS,
     "Linear": (fw.Linear, {"first": 0, "last": 3, "step": 1, "unit": "year"}),
     "Categorical": (fw.Categorical, {"labels": ["a", "b"]}),
     "Grid": (fw.Grid, {"columns": 2, "rows": 2, "cell": 1.0, "bounds": None}),

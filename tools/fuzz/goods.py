@@ -15,11 +15,14 @@ LINE = fw.Linear(0, 3)
 MENU = fw.Categorical(["a", "b", "c", "d"])
 CITY = fw.Grid(2, 2, cell=1.0)
 BOX = fw.Grid.box(10.0, 11.0, 20.0, 21.0, columns=2, rows=2)
-ALPHABETS: list[Any] = [LINE, MENU, CITY, BOX]
+MENU_OF_TWO = fw.Categorical(["a", "b"])
+RECORDS = fw.Product(a=LINE, b=MENU_OF_TWO)
+ALPHABETS: list[Any] = [LINE, MENU, CITY, BOX, RECORDS]
 KRR, BITS = fw.KRR(LINE, 1.0), fw.RAPPOR(LINE, 1.0)
 MECHANISMS: list[Any] = [
     KRR, BITS, fw.Geometric(LINE, 0.5), fw.Identity(MENU), fw.PlanarGeometric(CITY, 1.0),
     fw.Matrix(LINE, np.full((4, 2), 0.5)), fw.Shokri(LINE, 0.5),
+    fw.Each(RECORDS, a=KRR, b=fw.Silent()), fw.OneOf(RECORDS, a=KRR, b=fw.KRR(MENU_OF_TWO, 1.0)),
 ]  # fmt: skip
 SURVEY = fw.Survey(LINE, {"k": KRR, "bits": BITS})
 THETA = [0.25] * 4
@@ -36,6 +39,26 @@ def two() -> fw.Evidence:
     """Evidence of three mechanisms, bits among them."""
     bits = BITS.obfuscate([0, 1, 2], np.random.default_rng(0))
     return fw.collect([(KRR, [0, 1]), (fw.KRR(LINE, 2.0), [3]), (BITS, bits)])
+
+
+@cache
+def records() -> fw.Evidence:
+    """Evidence about three attributes."""
+    people = fw.Product(age=LINE, vote=MENU, income=LINE)
+    pair = fw.Each(people, age=KRR, vote=fw.KRR(MENU, 2.0), income=fw.Identity(LINE))
+    return fw.collect([(pair, pair.obfuscate([0, 1, 17, 30, 63] * 4, np.random.default_rng(0)))])
+
+
+def asked_of_records(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what asks for functionals of evidence about several attributes."""
+    return lambda **given: fw.intervals(records(), of=make(**given))
+
+
+@cache
+def answered() -> fw.Evidence:
+    """Evidence of two questions."""
+    mine = fw.Each(RECORDS, a=KRR, b=fw.KRR(MENU_OF_TWO, 1.0))
+    return fw.collect([(mine, mine.obfuscate([0, 3, 5], np.random.default_rng(0)))])
 
 
 def parts(case: Case) -> list[Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import freewill as fw
-from tools.fuzz.goods import ANY, CITY, LAWS, LINE, LOSS, SOME, THETA
+from tools.fuzz.goods import ANY, CITY, LAWS, LINE, LOSS, MENU_OF_TWO, RECORDS, SOME, THETA
 
 
 def _asked(mechanism: Any) -> Any:
@@ -17,6 +17,20 @@ def _sent_both(one: Any, other: Any) -> fw.Both:
     return fw.Both(one, other)
 
 
+def _each(alphabet: Any, a: Any, b: Any) -> fw.Each:
+    return fw.Each(alphabet, a=a, b=b)
+
+
+def _one_of(alphabet: Any, a: Any, b: Any) -> fw.OneOf:
+    return fw.OneOf(alphabet, a=a, b=b)
+
+
+def _offered(alphabet: Any, a: Any, b: Any) -> fw.Asked:
+    return fw.Asked(alphabet, a=a, b=b)
+
+
+_ANSWERS = {"alphabet": RECORDS, "a": fw.KRR(LINE, 1.0), "b": fw.KRR(MENU_OF_TWO, 1.0)}
+_OFFERS = {"alphabet": RECORDS, "a": {"k": fw.KRR(LINE, 1.0)}, "b": {"no": fw.Silent()}}
 _LINE_LAWS = {"alphabet": LINE, "epsilon": 1.0}
 MADE: dict[str, tuple[Any, dict[str, Any]]] = {
     "KRR": (fw.KRR, LAWS),
@@ -79,6 +93,10 @@ MADE: dict[str, tuple[Any, dict[str, Any]]] = {
         _sent_both,
         {"one": fw.KRR(LINE, 1.0), "other": fw.Geometric(LINE, 1.0)},
     ),
+    "Silent": (fw.Silent, {"alphabet": SOME}),
+    "Each": (_each, _ANSWERS),
+    "OneOf": (_one_of, _ANSWERS),
+    "Asked": (_offered, _OFFERS),
     "Perhaps": (fw.Perhaps, {"inner": ANY, "chance": 0.5}),
     "leakage": (fw.leakage, {"mechanism": ANY, "prior": THETA, "gain": np.eye(4)}),
     "privic": (

@@ -3,12 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from freewill.collector.answers import RefusedError
-from freewill.collector.estimates import Estimates, Latest
 from freewill.collector.surveys import people_by_day
 from freewill.core.texts import number
 from freewill.core.types import FloatArray
@@ -19,6 +18,10 @@ from freewill.stats.information import DENSE
 from freewill.stats.planning.design import REACH, Design, needed_for_interval
 from freewill.stats.planning.distances import MOST_PEOPLE
 from freewill.stats.planning.plan import BLIND, advice_on_few
+
+if TYPE_CHECKING:
+    from freewill.collector.estimates import Estimates, Latest
+from freewill.collector.questions import Subject
 
 _OF = ("shares", "mean")
 """What may be asked about, as `fw.plan` calls it: every value's share, or the mean."""
@@ -74,7 +77,7 @@ def _wrong(what: str) -> RefusedError:
 class Plans:
     """Plans from the last estimate of each survey, whose errors are worked out once."""
 
-    estimates: Estimates
+    estimates: "Estimates"
     _errors: dict[tuple[str, str], Errors] = field(default_factory=dict)
 
     def made(self, survey: str, target: float, of: str) -> dict[str, Any]:
@@ -83,7 +86,7 @@ class Plans:
         With C at the estimate and at the shares of mechanisms seen so far, the widest interval has
         z max sqrt(h'C h / n) to either side; n is what brings that down to the target.
         """
-        latest = self.estimates.latest(survey)
+        latest = self.estimates.latest(Subject(survey))
         estimate = latest.estimate
         errors = self._errors.get((survey, of))
         if errors is None or errors.people != estimate.people:
@@ -104,7 +107,7 @@ class Plans:
             "advice": _advice(errors, target, needed),
         }
 
-    def _errors_of(self, survey: str, of: str, latest: Latest) -> Errors:
+    def _errors_of(self, survey: str, of: str, latest: "Latest") -> Errors:
         estimate = latest.estimate
         if of == "shares" and estimate.alphabet.size > DENSE:
             return self._errors_by_intervals(survey, latest)
@@ -126,9 +129,9 @@ class Plans:
             raise RefusedError(422, str(error), "Ask of=shares.") from None
         return Errors(estimate.people, weights.names, variances, worth, enough)
 
-    def _errors_by_intervals(self, survey: str, latest: Latest) -> Errors:
+    def _errors_by_intervals(self, survey: str, latest: "Latest") -> Errors:
         """Take the errors of many values from their intervals, where these were computed."""
-        estimate, document = latest.estimate, self.estimates.document(survey, latest)
+        estimate, document = latest.estimate, self.estimates.document(Subject(survey), latest)
         if document["intervals"] is None:
             raise RefusedError(
                 409,

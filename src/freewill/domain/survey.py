@@ -21,7 +21,12 @@ from freewill.core.texts import (
     read_json,
 )
 from freewill.core.types import SURVEY_FILE_BYTES, Spec, is_number, refuse_beyond
-from freewill.domain.alphabets.base import Alphabet, checked_kind, refuse_vast
+from freewill.domain.alphabets.base import (
+    Alphabet,
+    attributes_of,
+    checked_kind,
+    refuse_vast,
+)
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
@@ -32,8 +37,10 @@ from freewill.errors import SurveyError, first_line, printable, raised_as, sever
 SURVEY_VERSION = 1
 WORDED_VERSION = 2
 """Of files with texts for people, or tables or programs for devices."""
-_HEAD = "freewill survey"
-_NEEDED = (_HEAD, "alphabet", "mechanisms")
+QUESTIONS_VERSION = 3
+"""Of files with several questions."""
+HEAD = "freewill survey"
+_NEEDED = (HEAD, "alphabet", "mechanisms")
 _TEXTS = ("title", "question", "question_id")
 _TABLES, _PROGRAMS = "tables", "programs"
 _OPTIONAL = (*_TEXTS, _TABLES, _PROGRAMS)
@@ -76,7 +83,8 @@ class Survey(Presented):
         offered = self._mapping("mechanisms", "mechanisms by their names", "{'careful': mechanism}")
         if not offered:
             raise SurveyError("mechanisms={}: a survey offers at least one mechanism.")
-        refuse_vast(self.alphabet, SurveyError)
+        if not attributes_of(self.alphabet):
+            refuse_vast(self.alphabet, SurveyError)
         by_id: dict[str, str] = {}
         for name, mechanism in offered.items():
             check_name(name)
@@ -174,7 +182,7 @@ class Survey(Presented):
                 spec["description"] = self.descriptions[name]
         given = {name: getattr(self, name) for name in _TEXTS if getattr(self, name) is not None}
         version = WORDED_VERSION if given or self.descriptions else SURVEY_VERSION
-        return {_HEAD: version, **given, "alphabet": alphabet, "mechanisms": mechanisms}
+        return {HEAD: version, **given, "alphabet": alphabet, "mechanisms": mechanisms}
 
     def with_laws(self) -> Spec:
         """Return the description with the solved law of every Shokri mechanism, whole.
@@ -190,7 +198,7 @@ class Survey(Presented):
         solved = {n: m for n, m in self.mechanisms.items() if isinstance(m, Shokri)}
         tables = {name: mechanism.matrix.tolist() for name, mechanism in solved.items()}
         spec = self.spec()
-        return {**spec, _HEAD: WORDED_VERSION, _TABLES: tables} if tables else spec
+        return {**spec, HEAD: WORDED_VERSION, _TABLES: tables} if tables else spec
 
     def for_devices(self) -> Spec:
         """Return the description with all that a device needs to draw: solved laws and programs.
@@ -199,7 +207,7 @@ class Survey(Presented):
         value. A program says how a mechanism is drawn that freewill.js does not know by its name.
         """
         programs, spec = programs_of(self.mechanisms), self.with_laws()
-        return {**spec, _HEAD: WORDED_VERSION, _PROGRAMS: programs} if programs else spec
+        return {**spec, HEAD: WORDED_VERSION, _PROGRAMS: programs} if programs else spec
 
     @classmethod
     def from_spec(cls, spec: Any) -> "Survey":
@@ -213,10 +221,14 @@ class Survey(Presented):
         >>> Survey.from_spec(survey.spec()) == survey
         True
         """
+        if isinstance(spec, dict) and spec.get(HEAD) == QUESTIONS_VERSION:
+            from freewill.domain.questionnaire import questionnaire_from_spec  # noqa: PLC0415
+
+            return questionnaire_from_spec(spec)
         fault = next(_faults(spec), "")
         if fault:
             raise SurveyError(
-                f'{fault}: expected {{"{_HEAD}": {SURVEY_VERSION}, "alphabet": ..., '
+                f'{fault}: expected {{"{HEAD}": {SURVEY_VERSION}, "alphabet": ..., '
                 f'"mechanisms": ...}} and, in version {WORDED_VERSION}, if you like, '
                 f"{', '.join(_OPTIONAL)}. See docs/surveys.md."
             )
@@ -277,12 +289,12 @@ def _faults(spec: Any) -> Iterator[str]:
     """Say what is wrong with the outer form of a survey; only the first is sure to be a fault."""
     if not isinstance(spec, dict):
         yield f"a survey of type {type(spec).__name__}"
-    version = spec.get(_HEAD)
+    version = spec.get(HEAD)
     # Before any field that another version alone may have.
     if is_number(version) and version not in (SURVEY_VERSION, WORDED_VERSION):
         raise SurveyError(
-            f"survey version {shown(version)}: this release reads versions {SURVEY_VERSION} and "
-            f"{WORDED_VERSION}. Update freewill, or write the survey again."
+            f"survey version {shown(version)}: this release reads versions {SURVEY_VERSION}, "
+            f"{WORDED_VERSION} and {QUESTIONS_VERSION}. Update freewill, or write the survey again."
         )
     yield from (f"no field {name!r}" for name in _NEEDED if name not in spec)
     unknown = sorted(map(str, spec.keys() - {*_NEEDED, *_OPTIONAL}))
@@ -300,7 +312,7 @@ def _faults(spec: Any) -> Iterator[str]:
     newer = [name for name in _OPTIONAL if name in spec]
     newer += ["description"] * any("description" in entry for entry in entries)
     if newer and version == SURVEY_VERSION:
-        yield f'{newer[0]!r}, a field of "{_HEAD}": {WORDED_VERSION}, in version {SURVEY_VERSION}'
+        yield f'{newer[0]!r}, a field of "{HEAD}": {WORDED_VERSION}, in version {SURVEY_VERSION}'
 
 
 def _named(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]]:

@@ -18,15 +18,19 @@ from freewill.domain.leakage import Leakage
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, shown
+from freewill.present.cross_table import CrossTable
+from freewill.present.distribution import Distribution
 from freewill.present.shares import Shares, difference_columns, label_columns
 from freewill.present.words import WHAT_TO_DO, mechanism_names
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import ChoiceCheck
 from freewill.stats.choice.sensitivity import Sensitivity
 from freewill.stats.compare import Comparison
+from freewill.stats.consistent import ConsistentTables
 from freewill.stats.estimators.estimate import Estimate, in_words
 from freewill.stats.evidence import Evidence
 from freewill.stats.fit import Checks, Fit, Verdict, tested
+from freewill.stats.independence import Independence
 from freewill.stats.intervals import Intervals
 from freewill.stats.laws.check import FitCheck
 from freewill.stats.misfit import Misfit
@@ -234,6 +238,45 @@ def _(
             "differences": _rows(difference_columns(comparison, groups)),
         },
     )
+
+
+@_content.register
+def _(part: Distribution, *, intervals: Intervals | None = None) -> dict[str, Any]:
+    names = ("people", "share", "theta")
+    certified = ("method", "status", "gap", "certificate")
+    return _document(
+        "distribution",
+        {
+            "alphabet": part.alphabet.spec(),
+            "attributes": part.names,
+            "given": part.given,
+            **{name: getattr(part.estimate, name) for name in certified},
+            **{name: getattr(part, name) for name in names},
+            "values": values_of(Values(part.alphabet)),
+            "intervals": None if intervals is None else intervals_content(intervals),
+        },
+    )
+
+
+@_content.register
+def _(table: CrossTable) -> dict[str, Any]:
+    names = ("attributes", "title", "people", "rows", "columns", "shares")
+    sure = ("level", "joint", "low", "high", "advice")
+    return _document("cross_table", {name: getattr(table, name) for name in (*names, *sure)})
+
+
+@_content.register
+def _(agreed: ConsistentTables) -> dict[str, Any]:
+    names = ("disagreement", "residual", "moved", "change", "gap")
+    tables = [{"attributes": own, "shares": shares} for own, shares in agreed.tables.items()]
+    content = {name: getattr(agreed, name) for name in names}
+    return _document("consistent", {"tables": tables, **content})
+
+
+@_content.register
+def _(test: Independence) -> dict[str, Any]:
+    names = ("attributes", "holds", "p_value", "verdict", "level", "people", "directions")
+    return _document("independence", {name: getattr(test, name) for name in names})
 
 
 @_content.register

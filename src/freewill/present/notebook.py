@@ -15,6 +15,7 @@ import numpy as np
 
 from freewill.core.types import IntArray
 from freewill.errors import printable, several
+from freewill.present.distribution import Distribution
 from freewill.present.shares import DENSE, ROWS, Shares, advice, heading, is_quick, warning
 from freewill.stats.choice.sensitivity import Sensitivity
 from freewill.stats.compare import Comparison
@@ -86,6 +87,9 @@ def plot(result: Any, **options: Any) -> Any:
     if isinstance(result, Estimate | Fit):
         estimate = result.estimate if isinstance(result, Fit) else result
         return plots.picture(estimate, **options)
+    if isinstance(result, Distribution) and len(result.names) == 1:
+        given = {"title": result.title, **options}
+        return plots.picture(result.alphabet, {"estimate": result.theta}, **given)
     if isinstance(result, Intervals) and len(result) == result.alphabet.size:
         given = {"intervals": result, **options}
         return plots.picture(result.alphabet, {"point": result.point}, **given)

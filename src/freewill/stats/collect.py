@@ -85,7 +85,7 @@ def refuse_impossible(groups: Sequence[Group]) -> None:
     """Refuse outputs that no value can lead to, where they were counted."""
     counted = [group for group in groups if group.table is not None]
     laws = stacked_operators([one.mechanism for one in counted], [one.outputs for one in counted])
-    if all(np.all(law.forward(np.ones(law.shape[1])) > 0) for law in laws):
+    if all(law.possible().all() for law in laws):
         return
     group, fine = next((group, fine) for group in counted if not (fine := group.possible).all())
     where = int(np.argmin(fine))

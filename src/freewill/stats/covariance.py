@@ -15,6 +15,7 @@ from freewill.core.types import FloatArray
 from freewill.errors import several
 from freewill.numeric.operators.base import Map, StackOperator
 from freewill.numeric.operators.moments import Moments, about_mean
+from freewill.numeric.operators.shared_moments import SharedSum
 from freewill.numeric.solvers.conjugate import ConjugateSystem, conjugate_steps
 from freewill.numeric.solvers.systems import rows_beside, structured_system
 
@@ -29,6 +30,8 @@ _CHANCE = 1e-9
 """That a bound from random directions does not hold."""
 _EXACT = 0.5
 """Bound of the eigenvalues of M^-1 J from below where M is J, but for rounding."""
+_BLUR = 1e-8
+"""Added to a unit diagonal, so that what is told of an attribute can be inverted."""
 _MOST_ROWS = 1_000
 """Rows without structure that go beside those with it."""
 FACTORED = 4_096
@@ -133,14 +136,19 @@ class SolvedCovariance:
         )
 
     @property
-    def _near(self) -> "_Near":
+    def _near(self) -> "_Near | _NearProduct":
         """What is near J: where outputs are values, cosine transforms, and else the diagonal.
+
+        Of reports about several attributes, the Kronecker product of what they tell of each.
 
         Noise is much the same everywhere, so that J is nearly D^-1/2 T D^-1/2, with D the variances
         of outputs and T diagonal in cosines. A part whose outputs are no values, such as bits,
         tells of each value by itself: its waves are flat, as high as its share in the diagonal.
         """
         diagonal = np.asarray(1 + sum(share * each.diagonal() for share, each in self.parts))
+        share, whole = self.parts[0]
+        if len(self.parts) == 1 and isinstance(whole, SharedSum):
+            return _NearProduct.of([share * factor for factor in whole.factors()], diagonal)
         if self.plane is None:
             return _Near(1 / np.sqrt(diagonal), None)
         rows, columns = self.plane
@@ -193,7 +201,45 @@ class _Near:
         return np.asarray(idctn(turned, norm="ortho").ravel() / self.scale)
 
 
-def _smallest_eigenvalue(product: Map, near: _Near) -> float:
+@dataclass(frozen=True, eq=False)
+class _NearProduct:
+    """M = S^-1 (J_1 x .. x J_d) S^-1, with the diagonal of J, by factors L L' = J_i."""
+
+    scale: FloatArray
+    roots: Sequence[FloatArray]
+
+    @classmethod
+    def of(cls, factors: Sequence[FloatArray], diagonal: FloatArray) -> "_NearProduct":
+        """Scale a Kronecker product to a diagonal."""
+        roots, height = [], np.ones(1)
+        for factor in factors:
+            own = np.sqrt(np.diag(factor))
+            # A mechanism that tells next to nothing leaves directions to rounding.
+            unit = factor / own[:, None] / own + _BLUR * np.eye(len(own))
+            roots.append(own[:, None] * np.linalg.cholesky(unit))
+            height = np.outer(height, np.square(roots[-1]).sum(axis=1)).ravel()
+        return cls(np.sqrt(height / diagonal), roots)
+
+    def _applied(self, right: FloatArray, matrices: Sequence[FloatArray]) -> FloatArray:
+        table = right.reshape([len(one) for one in matrices])
+        for axis, matrix in enumerate(matrices):
+            table = np.moveaxis(np.tensordot(matrix, table, (1, axis)), 0, axis)
+        return np.ascontiguousarray(table).ravel()
+
+    @cached_property
+    def _inverses(self) -> list[FloatArray]:
+        return [np.asarray(np.linalg.inv(root @ root.T)) for root in self.roots]
+
+    def inverse(self, right: FloatArray) -> FloatArray:
+        """Return M^-1 u."""
+        return np.asarray(self.scale * self._applied(self.scale * right, self._inverses))
+
+    def root(self, right: FloatArray) -> FloatArray:
+        """Return B u for a B with B B' = M."""
+        return np.asarray(self._applied(right, self.roots) / self.scale)
+
+
+def _smallest_eigenvalue(product: Map, near: "_Near | _NearProduct") -> float:
     """Return a bound of the eigenvalues of M^-1 J from below, 0 where none is found.
 
     Lanczos from a direction drawn at random: after m steps no eigenvalue is below the smallest one

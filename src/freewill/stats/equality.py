@@ -13,8 +13,9 @@ from freewill.stats.difference import WAVES, single_differences, smooth_differen
 from freewill.stats.estimators.estimate import default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, merge
-from freewill.stats.information import DENSE, Information, Work, information_at, pulled
+from freewill.stats.information import DENSE, Information, information_at, pulled
 from freewill.stats.permutation import p_value, redrawn
+from freewill.stats.work import Work
 
 _LEFT = 0.05
 """Share of the information that must be left for a second test."""

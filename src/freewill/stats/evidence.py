@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freewill.core.presented import Presented
-from freewill.core.types import FloatArray, checked_people, people_in
-from freewill.domain.alphabets.base import Alphabet
+from freewill.core.types import VECTOR_BYTES, FloatArray, IntArray, checked_people, people_in
+from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.rows import stacked_operators
 from freewill.errors import EvidenceError, closest, several, shown
@@ -103,7 +103,12 @@ class Evidence(Presented):
     @cached_property
     def weights(self) -> FloatArray:
         """Share of people behind each observed output, in the operator's order; sums to 1."""
-        return np.asarray(np.concatenate([each.counts for each in self.groups]) / self.people)
+        return np.asarray(self.counts / self.people)
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """How often each output was observed, in the operator's order."""
+        return np.concatenate([each.counts for each in self.groups])
 
     def __add__(self, other: "Evidence") -> "Evidence":
         return merge([self, other])
@@ -241,6 +246,28 @@ def refuse_nobody(evidence: Any, what: str) -> None:
         )
 
 
+def refuse_vast_joint(alphabet: Alphabet) -> None:
+    """Refuse the joint distribution of attributes with more records than a vector may have.
+
+    >>> import freewill as fw
+    >>> ten = fw.Linear(0, 9)
+    >>> refuse_vast_joint(fw.Product({f"q{n}": ten for n in range(8)}))
+    Traceback (most recent call last):
+    freewill.errors.EvidenceError: the joint distribution of 8 attributes has 100,000,000 records,
+    ...
+    """
+    attributes = list(attributes_of(alphabet))
+    most = VECTOR_BYTES // 8
+    if attributes and alphabet.size > most:
+        some = ", ".join(map(repr, attributes[:2]))
+        raise EvidenceError(
+            f"the joint distribution of {several(len(attributes), 'attribute')} has "
+            f"{several(alphabet.size, 'record')}, and at most {most:,} are estimated. Take "
+            f"marginals, which need no joint distribution: evidence.marginal({some}), in "
+            f"commands --of {','.join(attributes[:2])}."
+        )
+
+
 def refuse_unheld(evidence: Evidence, what: str) -> None:
     """Refuse reports that stay in files, for what reads them over and over."""
     if not evidence.held:
@@ -281,3 +308,18 @@ def _joined(same: list[Group]) -> Group:
 def names_of(evidence: Evidence, *, short: bool = False) -> list[str]:
     """Return what all groups are called."""
     return [name_of(group, short=short) for group in evidence.groups]
+
+
+def by_attribute(evidence: Evidence) -> bool:
+    """Say whether all reports are of several attributes, each told by itself.
+
+    >>> import freewill as fw
+    >>> yes_no = fw.Categorical(["yes", "no"])
+    >>> pair = fw.Each(vote=fw.KRR(yes_no, 1.0), member=fw.KRR(yes_no, 2.0))
+    >>> by_attribute(fw.collect([(pair, pair.received([{"vote": "yes", "member": "no"}]))]))
+    True
+    """
+    if len(attributes_of(evidence.alphabet)) < 2:
+        return False
+    empty = ((one, one.output_space.empty()) for one in evidence.mechanisms)
+    return all(one.by_attribute(nothing) is not None for one, nothing in empty)

@@ -16,19 +16,19 @@ from freewill.stats.choice.check import ChoiceCheck, check_choice, each_level
 from freewill.stats.choice.sensitivity import sensitivity as sensitivity_of
 from freewill.stats.choice.sensitivity import unnoticed
 from freewill.stats.compare import compare as compare_fits
+from freewill.stats.efficient import OneStep, fit_of
 from freewill.stats.estimators.estimate import Estimate, Start, in_words
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.methods import Method
-from freewill.stats.evidence import Evidence, checked_evidence, names_of
+from freewill.stats.evidence import Evidence, by_attribute, checked_evidence, names_of
 from freewill.stats.functionals import checked_level
 from freewill.stats.information import FEW, several_people
-from freewill.stats.intervals import OneStep, fit_of
 from freewill.stats.intervals import intervals as intervals_of
 from freewill.stats.laws.check import FitCheck, check_fit
 from freewill.stats.one_step import one_step as one_step_of
 from freewill.stats.shrink import ShrunkEstimate, shrink
 from freewill.stats.smooth import SmoothEstimate, smooth
-from freewill.stats.splits import split_of
+from freewill.stats.splits import marginal_fits, split_of
 
 if TYPE_CHECKING:
     from freewill.stats.planning.plan import Plan
@@ -149,10 +149,38 @@ def laws(fit: OneStep, level: float) -> Verdict:
     each = each_level(fit.evidence, level)
     if is_free(fit, level):
         return tested(check_fit(fit, each))
+    if by_attribute(fit.evidence):
+        return _laws_of_attributes(fit, each)
+    return _laws_beside_choice(fit, each)
+
+
+def _laws_of_attributes(fit: OneStep, level: float) -> Verdict:
+    """Test the laws of each attribute, given who chooses what where that depends on its value."""
+    from freewill.stats.laws.attributes import free_attributes  # noqa: PLC0415
+
+    free, fits = free_attributes(fit, level), marginal_fits(fit)
+    each = 1 - (1 - level) / max(len(fits), 1)
+    verdicts: dict[str, Verdict] = {}
+    for name, own in fits.items():
+        try:
+            verdicts[name] = (
+                tested(check_fit(own, each)) if free[name] else _laws_beside_choice(own, each)
+            )
+        except FreewillError as error:
+            verdicts[name] = Verdict(None, str(error).rstrip("."))
+    said = {one.holds for one in verdicts.values()}
+    holds = False if False in said else None if True not in said else True
+    text = "; ".join(f"{name}: {one.text}" for name, one in verdicts.items())
+    details = {name: dict(one.details) for name, one in verdicts.items()}
+    return Verdict(holds, text, {"attributes": details, "given_choice": True})
+
+
+def _laws_beside_choice(fit: OneStep, level: float) -> Verdict:
+    """Test the laws of one question where the choice depends on the value."""
     from freewill.stats.misfit import fit_beside_choice  # noqa: PLC0415
 
     try:
-        check = fit_beside_choice(fit, each)
+        check = fit_beside_choice(fit, level)
     except FreewillError as error:
         why = str(error).rstrip(".")
         return Verdict(None, f"cannot be told apart from a choice that depends on the value: {why}")
@@ -167,6 +195,12 @@ def held(fit: OneStep, _: float) -> Verdict:
     A group that alone determines the distribution cannot be contradicted: a wrong law or forged
     reports of it would not be noticed.
     """
+    if by_attribute(fit.evidence):
+        each = {name: held(own, _) for name, own in marginal_fits(fit).items()}
+        text = "; ".join(f"{name}: {one.text}" for name, one in each.items())
+        return Verdict(
+            None, text, {"attributes": {n: dict(one.details) for n, one in each.items()}}
+        )
     fit = split_of(fit)
     evidence, information = fit.evidence, fit.information
     shares = np.clip([information.share(one.mechanism) for one in evidence.groups], 0.0, 1.0)
@@ -265,6 +299,14 @@ class Fit(OneStep, Presented):
     ) -> Any:
         """Return a table with one row a value: its share and, if asked for, its interval."""
         return self.shares.table(intervals, joint, backend)
+
+    def marginal(self, *names: str) -> Any:
+        """Return the distribution of some attributes, with the intervals of this fit."""
+        return replace(self.estimate.marginal(*names), fit=self)
+
+    def given(self, **condition: Any) -> Any:
+        """Return the distribution of the other attributes given a condition (`Estimate.given`)."""
+        return replace(self.estimate.given(**condition), fit=self)
 
     def __repr__(self) -> str:
         return f"Fit({self.estimate!r})"

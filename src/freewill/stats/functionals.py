@@ -1,13 +1,13 @@
 """What one may ask of theta: shares of values, the mean, the CDF, quantiles, bins, districts.
 
+Of several attributes: anything of one of them, odds ratios, correlations (`stats/attributes.py`).
+
 >>> import freewill as fw
 >>> fw.functionals.bins(50).on(fw.Linear(0, 99)).names
 ('0..49', '50..99')
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,64 +24,28 @@ from freewill.domain.alphabets.groups import (
     set_name,
 )
 from freewill.errors import ParameterError, several, shown
+from freewill.stats.attributes import (
+    conditional_mean,
+    correlation,
+    difference_of_means,
+    mutual_information,
+    odds_ratio,
+    of,
+    of_attributes,
+)
+from freewill.stats.weights import Functionals, Nonlinear, Quantiles, Weights
+
+__all__ = [
+    "between", "bins", "cdf", "conditional_mean", "correlation", "difference_of_means", "district",
+    "districts", "mean", "mutual_information", "odds_ratio", "of", "of_groups", "quantiles",
+    "shares", "values",
+]  # fmt: skip
 
 _LARGEST_WEIGHT = 1e60
 """Weights whose cubes, summed, are still numbers."""
 _ROWS_BYTES = 1 << 28
 """Weights of all functionals of one question: 256 MiB."""
 _BETTER_SETS = "fewer, larger groups are known better"
-
-
-@dataclass(frozen=True, eq=False)
-class Weights:
-    """Functionals on one alphabet, h'theta each: a row of weights and a name."""
-
-    rows: FloatArray
-    namer: Callable[[], Sequence[str]]
-    single: bool = False
-    """Whether this is one functional by itself, and no list of them."""
-    better: str = ""
-    """What is known better than these, where they are hardly known."""
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """What each functional is called."""
-        return tuple(self.namer())
-
-    @property
-    def least(self) -> FloatArray:
-        """The least that each can be."""
-        return np.asarray(self.rows.min(axis=1))
-
-    @property
-    def most(self) -> FloatArray:
-        """The most that each can be."""
-        return np.asarray(self.rows.max(axis=1))
-
-
-@dataclass(frozen=True)
-class Functionals:
-    """Something to ask of theta on whatever alphabet it is on."""
-
-    what: str
-    on: Callable[[Alphabet], Weights]
-    """Gives the weights on an alphabet."""
-
-    def __str__(self) -> str:
-        return self.what
-
-
-@dataclass(frozen=True)
-class Quantiles:
-    """Quantiles of the CDF, drawn straight through each value: no weights give them."""
-
-    levels: tuple[float, ...]
-    single: bool = False
-
-    def __str__(self) -> str:
-        return ", ".join(
-            "median" if level == 0.5 else f"quantile {level:g}" for level in self.levels
-        )
 
 
 def shares() -> Functionals:
@@ -283,6 +247,8 @@ def weights_of(of: Any, alphabet: Alphabet) -> Weights:
     wanted = functionals_of(of)
     if isinstance(wanted, Quantiles):
         raise ParameterError("a quantile has no weights: ask intervals for it.")
+    if isinstance(wanted, Nonlinear):
+        raise ParameterError(f"{wanted} has no weights: ask intervals for it.")
     if isinstance(wanted, Functionals):
         return wanted.on(alphabet)
     given = numbers(of, "of", f"weights, {alphabet.size} a functional, or a name such as 'mean'")
@@ -314,7 +280,8 @@ def estimable(of: Any, alphabet: Alphabet) -> tuple[Weights, Quantiles | None]:
     """
     wanted = functionals_of(of)
     if isinstance(wanted, Quantiles):
-        return cdf().on(alphabet), wanted
+        curve = cdf() if not wanted.attribute else of_attributes((wanted.attribute,), cdf())
+        return curve.on(alphabet), wanted
     return weights_of(wanted, alphabet), None
 
 

@@ -13,6 +13,7 @@ from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, people
 from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.errors import noun, printable, several
 from freewill.numeric.operators.base import Operator, Structure
+from freewill.numeric.operators.mixed_moments import MixedMoments
 from freewill.numeric.operators.moments import Moments
 from freewill.stats.streams import Block, Held, Seen, Stream, Summary, joined, row_keys, together
 
@@ -114,7 +115,7 @@ class Group:
     @property
     def possible(self) -> BoolArray:
         """Which outputs some value can lead to."""
-        return np.asarray(self.operator.forward(np.ones(self.mechanism.alphabet.size)) > 0)
+        return self.operator.possible()
 
     @cached_property
     def structure(self) -> Structure:
@@ -147,6 +148,11 @@ class Group:
 
     def moments(self, theta: FloatArray) -> Moments:
         """Return what a report tells at theta, given the public parts that people chose."""
+        if self.chosen is not None:
+            from freewill.stats.information import moments_of  # noqa: PLC0415
+
+            shares = np.array([one.people for one in self.chosen]) / self.people
+            return MixedMoments(moments_of(self.chosen, theta), shares)
         part = self.mechanism.public()
         if part is None or self.public is None:
             return self.mechanism.moments(theta)
@@ -157,6 +163,8 @@ class Group:
 
         They are named by these and, `beside` other groups, by the group. A piece is not split.
         """
+        if self.chosen is not None:
+            return self.chosen
         part, most = self.mechanism.public(), min(_PARTS, self.people // _EACH)
         if part is None or self.public is None or most < 2 or self.piece:
             return (self,)
@@ -175,6 +183,17 @@ class Group:
                 group = grouped(part.within(first, end - 1), own, name)
                 groups.append(replace(group, piece=True))
         return tuple(groups)
+
+    @cached_property
+    def chosen(self) -> "tuple[Group, ...] | None":
+        """A group for every combination that people chose for several questions, if they did."""
+        pieces = self.mechanism.unfolded(self.outputs) if self.held else None
+        if pieces is None:
+            return None
+        return tuple(
+            grouped(one.mechanism, [(one.reports, self.counts[one.places])], one.name)
+            for one in pieces
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Group) or self.mechanism != other.mechanism:

@@ -3,8 +3,7 @@
 Where 20 people tell most of a mean, and 50,000 hardly anything, the 20 count (`Information.shape`).
 """
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -12,88 +11,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from freewill.core.progress import towards
 from freewill.core.types import BoolArray, FloatArray, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
+from freewill.domain.mechanisms.rows import moments_together
 from freewill.errors import EvidenceError, ParameterError, closest, printable, several, shown
 from freewill.numeric.operators.moments import Moments, about_mean, effective_share
-from freewill.numeric.solvers.likelihood import OnStep, Step, checked_on_step
+from freewill.numeric.operators.shared_moments import merged, powers_of
+from freewill.numeric.solvers.likelihood import OnStep
 from freewill.stats.covariance import FACTORED, LOST, OnRow, SolvedCovariance
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.functionals import weights_of
+from freewill.stats.groups import Group
+from freewill.stats.work import Work
 
 DENSE = 1024
 """Values up to which C is held as an array."""
 _MATRIX_BYTES = 1 << 29
 PULL = 0.5
 """People that the uniform distribution counts for, a value, when theta is pulled inside."""
-_MAXIMUM = 10
-"""Solves of a functional that a maximum of the likelihood counts for."""
 _CONSTANT = 1e-12
 """Relative range of a functional that is constant but for rounding."""
 FEW = 300
 """People from whom on what they tell is normal enough; below, shares are unsure, and tests weak."""
 SHARE = 1 / 16
 """Of all people: where the few are more than that, pulling theta inside makes up for it."""
-
-
-class Work:
-    """Tells `on_step` of the steps to maxima and of the solves of functionals, one after the other.
-
-    What is to come is said first (`expect`), so that each `Step` has the share of it that is done:
-    of the way to a maximum by how far its gap has fallen. Solves have the gap and the likelihood of
-    the last maximum.
-
-    >>> work = Work(lambda step: print(step.number, step.share))
-    >>> work.expect(4)
-    >>> work.solved(1)
-    1 0.25
-    >>> work.solved(3)
-    2 1.0
-    """
-
-    def __init__(self, on_step: OnStep | None) -> None:
-        self._on_step = checked_on_step(on_step)
-        self._last = Step(0, math.nan, math.nan, 0.0)
-        self._done, self._whole = 0.0, 0.0
-
-    def expect(self, solves: int, maxima: int = 0) -> None:
-        """Say what is to come beside what was expected before."""
-        self._whole += solves + _MAXIMUM * maxima
-
-    def maximum(self, tolerance: float) -> OnStep | None:
-        """Return what `gibu` tells its steps, for the next maximum."""
-        near = towards(tolerance)
-        return self._within(_MAXIMUM, lambda step: near(step.gap))
-
-    def part(self, solves: int) -> OnStep | None:
-        """Return what a function tells its steps that makes so many solves of its own."""
-        return self._within(solves, lambda step: step.share or 0.0)
-
-    def _within(self, worth: int, share: Callable[[Step], float]) -> OnStep | None:
-        if self._on_step is None:
-            return None
-        before = self._done
-        self._done += worth
-
-        def on_step(step: Step) -> None:
-            if not math.isnan(step.gap):
-                self._last = step._replace(number=self._last.number)
-            self._tell(before + worth * share(step))
-
-        return on_step
-
-    def solved(self, many: int = 1) -> None:
-        """Note that functionals are solved."""
-        self._done += many
-        self._tell(self._done)
-
-    def _tell(self, done: float) -> None:
-        if self._on_step is not None:
-            share = min(done / self._whole, 1.0)
-            self._last = self._last._replace(number=self._last.number + 1, share=share)
-            self._on_step(self._last)
 
 
 class Shape(NamedTuple):
@@ -130,8 +72,8 @@ class Information:
 
     @property
     def _weighted(self) -> list[tuple[float, Moments]]:
-        """Each group's share of the people, and what its reports tell."""
-        return list(zip(self.shares, self.moments, strict=True))
+        """Shares of the people and what their reports tell; of groups with one law, together."""
+        return merged(list(zip(self.shares.tolist(), self.moments, strict=True)))
 
     @property
     def shares(self) -> FloatArray:
@@ -223,8 +165,7 @@ class Information:
 
     def powers(self, influences: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the variance and third moment of a score along C h, [group, functional]."""
-        powers = np.stack([moments.powers(influences) for moments in self.moments])
-        return powers[:, 0], powers[:, 1]
+        return powers_of(self.moments, influences)
 
     def shape(self, rows: FloatArray, influences: FloatArray) -> Shape:
         """Return how far from normal h'theta estimated is for rows h, from their influences C h.
@@ -335,8 +276,21 @@ def information_at(evidence: Evidence, theta: FloatArray) -> Information:
     """Return the information of the people of evidence, at a theta inside."""
     people, groups = evidence.people, evidence.groups
     parts = tuple((one.mechanism, one.people / people, one.name) for one in groups)
-    return Information(
-        evidence.alphabet, theta, people, parts, tuple(one.moments(theta) for one in groups)
+    return Information(evidence.alphabet, theta, people, parts, moments_of(groups, theta))
+
+
+def moments_of(groups: Sequence[Group], theta: FloatArray) -> tuple[Moments, ...]:
+    """Return what a report of each group tells at theta; groups whose laws share much, together."""
+    plain = [
+        place
+        for place, group in enumerate(groups)
+        if group.mechanism.public() is None and group.chosen is None
+    ]
+    together = moments_together([groups[place].mechanism for place in plain], theta)
+    moments = dict(zip(plain, together, strict=True))
+    return tuple(
+        moments[place] if place in moments else group.moments(theta)
+        for place, group in enumerate(groups)
     )
 
 
@@ -344,8 +298,8 @@ def information_of(
     alphabet: Alphabet, parts: list[tuple[Mechanism, float, str]], theta: FloatArray, people: int
 ) -> Information:
     """Return the information of people with these shares of mechanisms, at a theta inside."""
-    moments = tuple(mechanism.moments(theta) for mechanism, _, _ in parts)
-    return Information(alphabet, theta, people, tuple(parts), moments)
+    moments = moments_together([mechanism for mechanism, _, _ in parts], theta)
+    return Information(alphabet, theta, people, tuple(parts), tuple(moments))
 
 
 def pulled(theta: FloatArray, people: int, each: float = PULL) -> FloatArray:

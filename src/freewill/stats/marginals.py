@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from freewill.domain.alphabets.base import attributes_of
+from freewill.domain.mechanisms.asked import JOINED
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Each, Silent
 from freewill.domain.mechanisms.factored import Column, Factored
@@ -13,8 +14,8 @@ from freewill.errors import EvidenceError, several
 from freewill.stats.evidence import Evidence, assemble, checked_evidence
 from freewill.stats.groups import Group, grouped
 
-JOINED = " + "
-"""Between the names of the mechanisms of several attributes, in the name of a group."""
+_TABLE = 1 << 16
+"""Combinations of reports up to which there is a place for each."""
 
 
 def factored_of(evidence: Evidence) -> Factored:
@@ -31,8 +32,8 @@ def factored_of(evidence: Evidence) -> Factored:
             one for one in evidence.mechanisms if one.by_attribute(one.output_space.empty()) is None
         )
         raise EvidenceError(
-            f"{whole} reports whole records, and not one attribute by itself: its reports have no "
-            f"marginal. Estimate the joint distribution, and take the marginal of the estimate."
+            f"{whole}: its reports are of whole records, and of no attribute by itself. They have "
+            f"no marginal. Estimate the joint distribution, and take the marginal of the estimate."
         )
     return factored
 
@@ -49,9 +50,8 @@ def marginal_evidence(evidence: Evidence, names: tuple[str, ...]) -> Evidence:
     if len(places) == len(product.sizes) and len(places) > 1:
         return evidence
     columns = [factored.columns[place] for place in places]
-    called = _names(evidence, places)
-    counts = np.concatenate([group.counts for group in evidence.groups])
-    rows, times = _counted(columns, counts)
+    called = part_names(evidence, places)
+    rows, times = _counted(columns, evidence.counts)
     alphabet = product.only(*names)
     groups: list[Group] = []
     numbers, outputs = zip(
@@ -82,9 +82,13 @@ def _counted(columns: list[Column], counts: Any) -> tuple[list[Any], Any]:
     shape = [int(column.which.max(initial=0)) + 1 for column in columns]
     if math.prod(shape) > 1 << 62:
         raise EvidenceError("reports of so many parts cannot be counted together: take fewer.")
-    keys, place = np.unique(
-        np.ravel_multi_index([column.which for column in columns], shape), return_inverse=True
-    )
+    keys = np.ravel_multi_index([column.which for column in columns], shape)
+    if math.prod(shape) <= max(_TABLE, keys.size):
+        # Whole numbers up to 2^53, which evidence has at most, are exact in a sum of floats.
+        table = np.bincount(keys, counts, math.prod(shape)).astype(np.int64)
+        keys = np.flatnonzero(table)
+        return list(np.unravel_index(keys, shape)), table[keys]
+    keys, place = np.unique(keys, return_inverse=True)
     times = np.zeros(keys.size, dtype=np.int64)
     np.add.at(times, place, counts)
     return list(np.unravel_index(keys, shape)), times
@@ -114,11 +118,32 @@ def _group(
     return grouped(each, [(each.output_space.joined(reports), counts)], name)
 
 
-def _names(evidence: Evidence, places: list[int]) -> dict[tuple[int, str], str]:
+def part_names(evidence: Evidence, places: list[int]) -> dict[tuple[int, str], str]:
     """Return what the mechanism of each attribute is called, where groups have names of parts."""
     called: dict[tuple[int, str], str] = {}
     for group in evidence.groups:
+        if not group.name:
+            continue
         words, parts = group.name.split(JOINED), getattr(group.mechanism, "parts", ())
         if len(words) == len(parts) and isinstance(group.mechanism, Each):
             called |= {(place, parts[place].id): words[place] for place in places}
     return called
+
+
+def unfolded(evidence: Evidence) -> Evidence:
+    """Return evidence of questionnaires with a group for every combination that people chose.
+
+    What was counted as one kind of report (`fw.Asked`) becomes reports of `fw.Each`. Reports that
+    stay in files are left as they are.
+
+    >>> import freewill as fw
+    >>> votes = fw.Categorical(["yes", "no"])
+    >>> asked = fw.Asked(vote={"a": fw.KRR(votes, 1.0), "b": fw.KRR(votes, 2.0)})
+    >>> reports = asked.joined({"vote": "b"}, asked.at(vote="b").received([{"vote": "no"}]))
+    >>> [group.name for group in unfolded(fw.collect([(asked, reports)])).groups]
+    ['b']
+    """
+    groups: list[Group] = []
+    for group in evidence.groups:
+        groups += [group] if group.chosen is None else group.chosen
+    return assemble(evidence.alphabet, groups, evidence.parts)

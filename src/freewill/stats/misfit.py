@@ -18,6 +18,7 @@ from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
 from freewill.stats.choice.bases import ladder
 from freewill.stats.choice.check import preference
 from freewill.stats.difference import written
+from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import Estimate, Start, default_tolerance
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, names_of
@@ -25,12 +26,12 @@ from freewill.stats.forged import Forgery, Search, apart, in_words
 from freewill.stats.functionals import checked_level
 from freewill.stats.groups import too_small
 from freewill.stats.information import pulled, several_people
-from freewill.stats.intervals import OneStep
-from freewill.stats.laws.check import Crowd, FitCheck, check_fit, choice_law
+from freewill.stats.laws.check import FitCheck, check_fit
+from freewill.stats.laws.crowd import Crowd, choice_law
 from freewill.stats.laws.departures import fitted
 from freewill.stats.laws.group_laws import epsilon_of
 from freewill.stats.laws.residuals import Residuals
-from freewill.stats.splits import split_of
+from freewill.stats.splits import one_question, split_of
 
 CHOICE, EPSILON, FORGED = "choice by value", "another epsilon", "forged reports"
 BOTH = f"{CHOICE} and {EPSILON}"
@@ -186,7 +187,7 @@ def explain_misfit(
     >>> misfit.holds, misfit.winner.kind
     (False, 'choice by value')
     """
-    fit, level = split_of(evidence, start), checked_level(level)
+    fit, level = one_question(split_of(evidence, start), "explain_misfit"), checked_level(level)
     several_people(fit.evidence, "explain_misfit")
     explanations, left_out = fit.once(judged)
     if not explanations:

@@ -10,12 +10,13 @@ from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import is_line
 from freewill.numeric.simplex import project
 from freewill.numeric.solvers.likelihood import OnStep, Status, one_blas_thread
+from freewill.stats.efficient import OneStep, fit_of
 from freewill.stats.estimators.estimate import Estimate, Start, certified_estimate
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.identifiability import unresolved_directions
 from freewill.stats.evidence import Evidence
-from freewill.stats.information import Information, Work, information_at, pulled, several_people
-from freewill.stats.intervals import OneStep, fit_of
+from freewill.stats.information import Information, information_at, pulled, several_people
+from freewill.stats.work import Work
 
 _HAIR = 1e-9
 """Share of the uniform distribution in a theta that is given, so that nothing divides by 0."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.stats.functionals import Quantiles
 from freewill.stats.information import advice_on_few
+from freewill.stats.weights import Quantiles
 
 if TYPE_CHECKING:
     from freewill.stats.intervals import Intervals

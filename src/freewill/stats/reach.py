@@ -7,9 +7,9 @@ from freewill.core.types import BoolArray, FloatArray
 from freewill.errors import several
 from freewill.numeric.operators.moments import effective_share
 from freewill.stats.evidence import Evidence
-from freewill.stats.functionals import Weights
 from freewill.stats.groups import Group
 from freewill.stats.information import PULL, SHARE, Information, Shape, advice_on_few
+from freewill.stats.weights import Weights
 
 _DRAWS = 2000
 """Of normal errors, from which bands take their number of standard errors."""

@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike
 
 from freewill.core.texts import is_whole_text
 from freewill.core.types import FloatArray, IntArray
-from freewill.domain.alphabets.base import LARGEST, Alphabet, readable
+from freewill.domain.alphabets.base import LARGEST, Alphabet, attributes_of, readable
+from freewill.domain.alphabets.record_groups import RecordGroups, is_by_attribute
 from freewill.errors import AlphabetError, ParameterError, printable, several, shown
 
 Cells: TypeAlias = list[tuple[Any, ...]]
@@ -202,7 +203,7 @@ class Sets:
         return several(self.count, "group")
 
 
-Groups: TypeAlias = Values | Blocks | Sets
+Groups: TypeAlias = Values | Blocks | Sets | RecordGroups
 
 
 def merged_weights(groups: Groups, weights: ArrayLike) -> FloatArray:
@@ -247,12 +248,19 @@ def coarser(alphabet: Alphabet, by: Any, rows: int | None = None) -> Groups:
     """Return groups: bins of so many values, districts of columns x rows, or sets of values.
 
     `by` is a number, or sets that have no value in common: {"young": range(30), ...}, or a list of
-    them. Values that are in none are a last group, "the rest", so that every person is counted.
+    them; of records it may be any of these by attribute: {"age": 10}. Values that are in none are a
+    last group, "the rest", so that every person is counted.
 
     >>> import freewill as fw
     >>> str(coarser(fw.Grid(24, 16, cell=0.5), 12, 8))
     'districts of 12 x 8 cells'
     """
+    if rows is None and is_by_attribute(alphabet, by):
+        parts = (
+            coarser(own, by[name]) if name in by else Values(own)
+            for name, own in attributes_of(alphabet).items()
+        )
+        return RecordGroups(alphabet, tuple(parts))
     if isinstance(by, int | np.integer) and not isinstance(by, bool):
         return _blocks(alphabet, by, rows)
     if rows is not None:

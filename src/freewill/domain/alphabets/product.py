@@ -127,7 +127,7 @@ class Product:
         """
         listed, known = list(names), list(self.attributes)
         for place, name in enumerate(listed):
-            if name not in known:
+            if not isinstance(name, str) or name not in known:
                 raise AlphabetError(
                     f"no attribute {shown(name)}: expected some of {', '.join(known)}."
                     f"{closest(name, known)}"
@@ -306,10 +306,15 @@ class Product:
 
     def spec(self) -> Spec:
         """Portable description."""
-        attributes = {name: alphabet.spec() for name, alphabet in self._pairs}
+        # A list, for indices depend on the order, and names in an object have none.
+        attributes = [{"name": name, **alphabet.spec()} for name, alphabet in self._pairs]
         spec: Spec = {"kind": "product", "attributes": attributes}
         own = self.weights
         return spec if own is None else {**spec, "weights": dict(own)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is worked out from these is worked out again: a view of a dict does not travel.
+        return {"_pairs": self._pairs, "_weights": self._weights}
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name!r}: {alphabet!r}" for name, alphabet in self._pairs)
@@ -324,9 +329,20 @@ def product_from_spec(
     read: Callable[[Any], Alphabet], attributes: Any, weights: Any = None
 ) -> Product:
     """Rebuild a product from its description; `read` rebuilds an alphabet."""
-    if not isinstance(attributes, Mapping):
-        raise AlphabetError(f"attributes={shown(attributes)}: expected alphabets by name.")
-    return Product({name: read(spec) for name, spec in attributes.items()}, weights=weights)
+    listed = attributes if isinstance(attributes, list) else [attributes]
+    if not all(isinstance(one, dict) and "name" in one for one in listed):
+        raise AlphabetError(
+            f"attributes={shown(attributes)}: expected a list of alphabets, each with its name, as "
+            f'[{{"name": "age", "kind": "linear", "first": 0, "last": 99}}].'
+        )
+    pairs: dict[Any, Alphabet] = {}
+    for one in listed:
+        name = one["name"]
+        _check_name(name)
+        if name in pairs:
+            raise AlphabetError(f"attribute {shown(name)} comes twice: name each once.")
+        pairs[name] = read({field: given for field, given in one.items() if field != "name"})
+    return Product(pairs, weights=weights)
 
 
 def _check_name(name: Any) -> None:

@@ -16,7 +16,7 @@ _NOTES = {
     "unit": "what the integers count, such as year",
     "cell": "km, or [width, height]; with bounds it follows from them",
     "bounds": "[south, north, west, east] in degrees",
-    "attributes": "alphabets by the names of the attributes",
+    "attributes": "a list of alphabets, each with its name",
     "weights": "what a unit of distance of each attribute counts",
 }
 

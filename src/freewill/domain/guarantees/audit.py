@@ -21,6 +21,12 @@ import numpy as np
 from freewill.core.presented import Presented
 from freewill.core.texts import behind, per
 from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.guarantees.attributes import (
+    audit_attributes,
+    exact_attributes,
+    is_joint,
+    typical_exponent,
+)
 from freewill.domain.guarantees.epsilon import Audit, audit_epsilon
 from freewill.domain.guarantees.exact import ExactAudit, exact_audit
 from freewill.domain.guarantees.promises import (
@@ -112,7 +118,8 @@ def audit(
 
     The claim is the mechanism's own unless another is given. For an epsilon the tightest one is
     computed, in O(outputs * k) for LDP and on a line, O(outputs * k^2) for
-    geo-indistinguishability elsewhere. For an adversary's loss the best guess on each output is
+    geo-indistinguishability elsewhere; of records attribute by attribute, each one's own beside the
+    whole (`JointAudit`). For an adversary's loss the best guess on each output is
     found and the value compared with the optimum. `warnings` say where the promise, kept or not,
     is empty in human terms; they change no verdict.
 
@@ -136,6 +143,8 @@ def audit(
     held: Any = mechanism.guarantee() if claim is None else claim
     if not isinstance(held, Guarantee | AdversaryLoss):
         raise ParameterError(f'claim={shown(held)}: expected a promise, as Guarantee("ldp", 1.5).')
+    if is_joint(mechanism):
+        return _of_attributes(mechanism, held, exact)  # type: ignore[no-any-return]
     if isinstance(held, Guarantee):
         held = held.within(mechanism.alphabet)
         recompute: Any = audit_epsilon
@@ -145,6 +154,29 @@ def audit(
     outcome: Any = exact_audit(mechanism, held) if exact else recompute(mechanism, held)
     warnings = (*_truth_warnings(mechanism), *odds)
     return replace(outcome, warnings=warnings)  # type: ignore[no-any-return]
+
+
+def _of_attributes(mechanism: Any, claim: Any, exact: bool) -> Any:
+    """Audit attribute by attribute, and say of which one the promise is empty."""
+    if exact or not isinstance(claim, Guarantee):
+        outcome: Any = exact_attributes(mechanism, claim, exact_audit)
+    else:
+        outcome = audit_attributes(mechanism, claim, audit_epsilon)
+    warnings = [
+        f"{name}: {warning}"
+        for name, own in outcome.parts
+        for warning in (
+            *[one for part, _ in mechanism.audited()[name] for one in _truth_warnings(part)],
+            *_odds_warnings(own.claim, mechanism.alphabet.attributes[name]),
+        )
+    ]
+    exponent = typical_exponent(mechanism, claim, typical_distance)
+    if not warnings and claim.kind == "ldp" and exponent > MOST_EXPONENT:
+        warnings = [
+            f"epsilon {exponent:.4g} of all attributes together lets a report tell two typical "
+            f"records apart by {_odds(exponent)}."
+        ]
+    return replace(outcome, warnings=tuple(warnings))
 
 
 def _audit_loss(mechanism: Any, claim: AdversaryLoss) -> LossAudit:
@@ -191,8 +223,7 @@ def _odds_warnings(claim: Guarantee, alphabet: Alphabet) -> list[str]:
         return []
     if math.isinf(claim.epsilon):
         return ["nothing is promised: a report may tell the true value for sure."]
-    largest = f"{math.exp(exponent):.3g}" if exponent < _LARGEST else f"e^{exponent:.3g}"
-    odds = f"odds of up to {largest} to 1 where e^5, 148 to 1, is much"
+    odds = _odds(exponent)
     if claim.kind == "ldp":
         return [f"epsilon {claim.epsilon:.4g} lets a report tell two values apart by {odds}."]
     unit = alphabet.unit
@@ -201,3 +232,8 @@ def _odds_warnings(claim: Guarantee, alphabet: Alphabet) -> list[str]:
         f"{apart:.3g}{behind(unit)}, the mean distance of two values: {odds}. "
         f"Is epsilon meant {per(unit)}?"
     ]
+
+
+def _odds(exponent: float) -> str:
+    largest = f"{math.exp(exponent):.3g}" if exponent < _LARGEST else f"e^{exponent:.3g}"
+    return f"odds of up to {largest} to 1 where e^5, 148 to 1, is much"

@@ -52,10 +52,11 @@ class Audit(Presented, Outcome):
     @property
     def holds(self) -> bool:
         """Whether the claim is true: not refuted, nor in doubt by more than half a thousandth."""
-        return not self.refuted and self._most <= self.claim.epsilon * (1 + HIDDEN)
+        return not self.refuted and self.at_most <= self.claim.epsilon * (1 + HIDDEN)
 
     @property
-    def _most(self) -> float:
+    def at_most(self) -> float:
+        """The largest epsilon that the law may have, for all that rounding lets us know."""
         return self.epsilon + self.resolution if self.most is None else self.most
 
     @property
@@ -74,7 +75,7 @@ class Audit(Presented, Outcome):
 
     def __str__(self) -> str:
         unit = f" {per(self.claim.unit)}" if self.claim.kind == "geo" else ""
-        doubt = f" (up to {self._most:.3g}, by the rounding of its numbers)"
+        doubt = f" (up to {self.at_most:.3g}, by the rounding of its numbers)"
         return (
             f"claimed {self.claim.kind} epsilon {self.claim.epsilon:.9g}{unit}: "
             f"{self._verdict(', and it is tight')}"

@@ -9,13 +9,15 @@ from fractions import Fraction
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet, is_line
+from freewill.domain.alphabets.base import Alphabet, distances, is_line
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Dyadic
 
 _DIGITS = 110
 """More than the slack of a sampler needs: 2^-190 of epsilon, beside logarithms up to 10^6."""
+_COMPARED = 2048
+"""Values up to which all pairs are compared, where no plane says which are furthest apart."""
 _GUARD = 10
 """Digits given up to the rounding of every operation."""
 
@@ -70,6 +72,21 @@ def exact_distance(alphabet: Alphabet, first: int, second: int) -> Decimal:
         (row, column), (down, aside) = (divmod(v, alphabet.columns) for v in (first, second))
         return cell_distance(alphabet.cell, column - aside, row - down)
     return Decimal(float(alphabet.distance(first, second)))
+
+
+def widest(alphabet: Alphabet) -> float:
+    """Return a distance that no two values exceed: that of the furthest two, or twice as much.
+
+    >>> import freewill as fw
+    >>> widest(fw.Linear(0, 99)), widest(fw.Grid(5, 4, cell=1.0))
+    (99.0, 5.0)
+    """
+    if alphabet.plane is not None:
+        return float_up(exact_distance(alphabet, 0, alphabet.size - 1))
+    if alphabet.size <= _COMPARED:
+        return float(distances(alphabet).max())
+    # By the triangle inequality, by way of the first value.
+    return 2 * float(alphabet.distance(0, np.arange(alphabet.size)).max())
 
 
 def cell_distance(cell: tuple[float, float], columns: int, rows: int) -> Decimal:

@@ -124,6 +124,11 @@ class JointGuarantee(Guarantee):
     def __str__(self) -> str:
         return f"{super().__str__()} in all: {', '.join(f'{n} {own}' for n, own in self.parts)}"
 
+    @property
+    def short(self) -> str:
+        """The promise of all attributes together, for a column of a table."""
+        return f"{Guarantee(self.kind, self.epsilon, self.unit).short} in all"
+
     def describe(self) -> dict[str, Any]:
         """Describe the promise for JSON."""
         return {**super().describe(), "attributes": {n: own.describe() for n, own in self.parts}}

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,12 +21,7 @@ from freewill.domain.alphabets.base import (
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
-from freewill.domain.mechanisms.parameters import (
-    canonical,
-    checked_alphabet,
-    checked_epsilon,
-    no_witnesses,
-)
+from freewill.domain.mechanisms.parameters import canonical, no_witnesses
 from freewill.domain.outputs import OutputSpace, Symbols, as_texts, from_rows, from_texts
 from freewill.errors import AlphabetError, LawError, ParameterError, shown
 from freewill.numeric.operators.base import Operator, probabilities
@@ -226,8 +221,12 @@ class Mechanism(Protocol):
         """Return how likely values are in the set that a report names, where it names one."""
         return None
 
-    def by_attribute(self, outputs: Reports) -> "Sequence[ByAttribute] | None":
+    def by_attribute(self, outputs: Reports) -> "ByAttribute | None":
         """Return reports attribute by attribute, where the law is a product over attributes."""
+        return None
+
+    def unfolded(self, outputs: Reports) -> "Sequence[Any] | None":
+        """Return reports by what was chosen for several questions; None where nothing was."""
         return None
 
     def public(self) -> "PublicPart | None":
@@ -248,6 +247,11 @@ class Mechanism(Protocol):
         if drawn is not None:
             return drawn.moments(theta, ratios)
         return ListedMoments(self.operator(outputs), theta, ratios)
+
+    @classmethod
+    def moments_together(cls, mechanisms: "Sequence[Self]", theta: FloatArray) -> Sequence[Moments]:
+        """Return the moments of several mechanisms, at once where the kind's laws share much."""
+        return [mechanism.moments(theta) for mechanism in mechanisms]
 
     @cached_property
     def sampled(self) -> "tuple[Reports, SampledLaw]":
@@ -361,31 +365,6 @@ class Mechanism(Protocol):
             for key, value in self.parameters().items()
         )
         return f"{self.name}({self.alphabet}{''.join(given)})"
-
-
-class Noisy(Mechanism, Protocol):
-    """A mechanism that an epsilon makes, which it also promises."""
-
-    on: ClassVar[Any] = Alphabet
-    """The kind of alphabet that it works on."""
-    promise: ClassVar[Literal["ldp", "geo"]] = "ldp"
-    """Of which kind the promise is."""
-    alphabet: Any
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        checked_alphabet(self.alphabet, self.on, self.name)
-        epsilon = checked_epsilon(self.epsilon, self.name, self._largest_epsilon())
-        object.__setattr__(self, "epsilon", epsilon)
-
-    def _largest_epsilon(self) -> float:
-        """Return where e^-epsilon is still a double."""
-        return 700.0
-
-    def guarantee(self) -> Guarantee:
-        """Return epsilon-LDP, or epsilon-geo-indistinguishability per unit of distance."""
-        unit = self.alphabet.unit if self.promise == "geo" else ""
-        return Guarantee(self.promise, self.epsilon, unit)
 
 
 def is_mechanism(given: Any) -> bool:

@@ -5,18 +5,13 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from freewill.core.types import Spec
-from freewill.domain.alphabets.base import Alphabet, distances
-from freewill.domain.guarantees.logarithms import exact_distance, float_up
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.guarantees.logarithms import widest
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, is_mechanism
 from freewill.domain.mechanisms.matrix import Matrix
 from freewill.errors import ParameterError, SpecError, shown
-
-_COMPARED = 2048
-"""Values up to which all pairs are compared, where no plane says which are furthest apart."""
 
 
 def checked_inner(given: Any, name: str) -> Mechanism:
@@ -83,21 +78,6 @@ def summed(promises: list[tuple[Guarantee, Alphabet]]) -> float:
     """
     reach = {alphabet: widest(alphabet) for one, alphabet in promises if one.kind == "geo"}
     return _sum([(one.epsilon, reach[own] if one.kind == "geo" else 1.0) for one, own in promises])
-
-
-def widest(alphabet: Alphabet) -> float:
-    """Return a distance that no two values exceed: that of the furthest two, or twice as much.
-
-    >>> import freewill as fw
-    >>> widest(fw.Linear(0, 99)), widest(fw.Grid(5, 4, cell=1.0))
-    (99.0, 5.0)
-    """
-    if alphabet.plane is not None:
-        return float_up(exact_distance(alphabet, 0, alphabet.size - 1))
-    if alphabet.size <= _COMPARED:
-        return float(distances(alphabet).max())
-    # By the triangle inequality, by way of the first value.
-    return 2 * float(alphabet.distance(0, np.arange(alphabet.size)).max())
 
 
 def _sum(terms: list[tuple[float, float]]) -> float:

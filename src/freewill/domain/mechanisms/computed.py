@@ -8,8 +8,8 @@ import numpy as np
 from freewill.core.types import FloatArray, Spec
 from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Noisy
 from freewill.domain.mechanisms.matrix import Tabulated
+from freewill.domain.mechanisms.noisy import Noisy
 from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.errors import LawError, ParameterError, several
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -21,13 +21,15 @@ from freewill.domain.mechanisms.composed import (
     read_inner,
     summed,
 )
-from freewill.domain.mechanisms.factored import ByAttribute, named, product_law
+from freewill.domain.mechanisms.factored import ByAttribute, Said, named, product_law
+from freewill.domain.mechanisms.listed import shared_moments
 from freewill.domain.mechanisms.parameters import of_full_rank
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Records
 from freewill.errors import AlphabetError, ParameterError, SpecError, closest, several, shown
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.kronecker import KroneckerOperator
+from freewill.numeric.operators.moments import Moments
 
 NOTHING = Symbols(Categorical(["nothing"]))
 """The only thing that somebody says who says nothing."""
@@ -46,6 +48,7 @@ class Silent(Mechanism):
 
     alphabet: Alphabet | None = None
     name: ClassVar[str] = "silent"
+    tabulated: ClassVar[bool] = True
 
     @property
     def output_space(self) -> Symbols:
@@ -84,6 +87,8 @@ class OfAttributes(Mechanism):
 
     alphabet: Product
     parts: tuple[Mechanism, ...]
+    sends: ClassVar[Literal["all", "one"]] = "all"
+    """Whether a report tells of all attributes that are answered, or of one that is drawn."""
 
     @property
     def by_name(self) -> dict[str, Mechanism]:
@@ -94,6 +99,26 @@ class OfAttributes(Mechanism):
     def answered(self) -> frozenset[str]:
         """The names of the attributes that reports tell of."""
         return frozenset(n for n, part in self.by_name.items() if not isinstance(part, Silent))
+
+    @classmethod
+    def moments_together(cls, mechanisms: Sequence[Self], theta: FloatArray) -> Sequence[Moments]:
+        """Return the moments of all whose outputs can be listed from one law of all these."""
+        return shared_moments(mechanisms, theta)
+
+    def moments(self, theta: FloatArray) -> Moments:
+        """Return what a report tells at theta, from the law of all outputs if these are listed."""
+        return shared_moments([self], theta)[0]
+
+    def listed(self) -> list[tuple[tuple[Mechanism, ...], float]]:
+        """Return parts, all combinations of whose outputs are sent by the share of the logarithm.
+
+        In the order of `outputs()`.
+        """
+        raise NotImplementedError
+
+    def audited(self) -> dict[str, list[tuple[Mechanism, Guarantee]]]:
+        """Return what is audited of each attribute: its mechanism, and what that promises."""
+        return {name: [(part, promised(part))] for name, part in self.by_name.items()}
 
     @classmethod
     def stacked(cls, mechanisms: Sequence[Self], outputs: Sequence[Reports]) -> KroneckerOperator:
@@ -124,8 +149,14 @@ class OfAttributes(Mechanism):
         return build(alphabet, parts)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
-        parts = (f"{name} {brief(part)}" for name, part in self.by_name.items())
+        parts = (f"{name} {_words(part)}" for name, part in self.by_name.items())
         return f"{self.name}({', '.join(parts)})"
+
+
+def _words(part: Mechanism) -> str:
+    """Return a part in a few words; the same part may stand in thousands of mechanisms."""
+    words: str = vars(part).get("_words") or vars(part).setdefault("_words", brief(part))
+    return words
 
 
 @dataclass(frozen=True, init=False)
@@ -146,7 +177,7 @@ class Each(OfAttributes):
     >>> people = fw.Product(age=ages, vote=votes)
     >>> shy = fw.Each(people, age=fw.Silent(), vote=fw.KRR(votes, 1.0))
     >>> sorted(shy.report({"age": 41, "vote": "no"}, np.random.default_rng(1)).items())
-    [('age', 'nothing'), ('vote', 'no')]
+    [('age', 'nothing'), ('vote', 'yes')]
     """
 
     alphabet: Product
@@ -187,9 +218,16 @@ class Each(OfAttributes):
         drawn = [np.asarray([part.draw(int(own[0]), source)]) for part, own in each]
         return np.asarray(self.output_space.joined(drawn)[0])
 
-    def by_attribute(self, outputs: Reports) -> list[ByAttribute]:
+    def listed(self) -> list[tuple[tuple[Mechanism, ...], float]]:
+        """Return the parts, of whose outputs all combinations are the outputs."""
+        return [(self.parts, 0.0)]
+
+    def by_attribute(self, outputs: Reports) -> ByAttribute:
         """Return all reports, which have a part for every attribute."""
-        return [ByAttribute(np.arange(len(outputs)), self.parts, self.output_space.split(outputs))]
+        every, parts = np.arange(len(outputs)), self.output_space.split(outputs)
+        return ByAttribute(
+            [[Said(m, every, own)] for m, own in zip(self.parts, parts, strict=True)]
+        )
 
     def report(self, values: Any, rng: np.random.Generator | None = None) -> Any:
         """Draw a report of one record, or of each in a list: a dict with a report an attribute."""
@@ -209,8 +247,13 @@ class Each(OfAttributes):
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def received(self, reports: Any) -> PackedBits:
-        """Turn readable reports, dicts with a report an attribute, into what `collect` takes."""
-        rows = [reports] if isinstance(reports, Mapping) else list(reports)
+        """Turn readable reports, dicts with a report an attribute, into what `collect` takes.
+
+        Reports may also come as the texts that `written` gives.
+        """
+        rows: list[Any] = [reports] if isinstance(reports, Mapping | str) else list(reports)
+        if rows and all(isinstance(row, str) for row in rows):
+            return np.asarray(self.read(rows))
         for row in rows:
             if not isinstance(row, Mapping) or {*row} != {*self.alphabet.attributes}:
                 raise AlphabetError(

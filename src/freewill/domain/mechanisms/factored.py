@@ -13,15 +13,24 @@ from freewill.numeric.operators.base import Operator, StackOperator
 from freewill.numeric.operators.kronecker import KroneckerOperator
 
 
+class Said(NamedTuple):
+    """What some reports say of an attribute: by which mechanism, which reports they are, and what.
+
+    Places are in the order of the reports of the whole.
+    """
+
+    mechanism: Mechanism
+    places: IntArray
+    reports: Reports
+
+
 class ByAttribute(NamedTuple):
-    """Some of the reports of a mechanism: their places, and a mechanism and reports an attribute.
+    """Reports attribute by attribute: each says something of every attribute, if only nothing.
 
     P(y | x) = share times the product over the attributes of P_i(y_i | x_i).
     """
 
-    places: IntArray
-    parts: tuple[Mechanism, ...]
-    reports: Sequence[Reports]
+    said: Sequence[Sequence[Said]]
     log_share: float = 0.0
 
 
@@ -63,18 +72,22 @@ class Factored:
     @classmethod
     def of(cls, mechanisms: Sequence[Mechanism], outputs: Sequence[Reports]) -> "Factored | None":
         """Take the reports of several mechanisms apart; None where a law is no product."""
-        start, answers = 0, list[ByAttribute]()
+        start, shares, columns = 0, list[FloatArray](), list[list[Said]]()
         for mechanism, own in zip(mechanisms, outputs, strict=True):
             some = mechanism.by_attribute(own)
             if some is None:
                 return None
-            answers += [one._replace(places=one.places + start) for one in some]
+            columns = columns or [[] for _ in some.said]
+            # Attributes mostly share their places, and combinations of mechanisms may be very many.
+            moved: dict[int, IntArray] = {}
+            for column, said in zip(columns, some.said, strict=True):
+                for mine, places, reports in said:
+                    if id(places) not in moved:
+                        moved[id(places)] = places + start
+                    column.append(Said(mine, moved[id(places)], reports))
+            shares.append(np.full(len(own), some.log_share))
             start += len(own)
-        shares = np.zeros(start)
-        for one in answers:
-            shares[one.places] = one.log_share
-        attributes = range(len(answers[0].parts)) if answers else ()
-        return cls(tuple(_column(answers, number, start) for number in attributes), shares)
+        return cls(tuple(_column(said, start) for said in columns), np.concatenate(shares))
 
     def law(self) -> KroneckerOperator:
         """Return the law of all reports, in their order."""
@@ -82,16 +95,15 @@ class Factored:
         return KroneckerOperator(factors, [column.which for column in self.columns], self.log_share)
 
 
-def _column(answers: Sequence[ByAttribute], number: int, rows: int) -> Column:
-    """Return one attribute of all reports."""
-    by_id: dict[str, list[ByAttribute]] = {}
-    for one in answers:
-        by_id.setdefault(one.parts[number].id, []).append(one)
+def _column(said: Sequence[Said], rows: int) -> Column:
+    """Return what all reports say of one attribute."""
+    by_id: dict[str, list[Said]] = {}
+    for one in said:
+        by_id.setdefault(one.mechanism.id, []).append(one)
     which, outputs, first = np.zeros(rows, dtype=np.int64), [], 0
-    mechanisms = tuple(some[0].parts[number] for some in by_id.values())
+    mechanisms = tuple(some[0].mechanism for some in by_id.values())
     for mechanism, some in zip(mechanisms, by_id.values(), strict=True):
-        reports = _together([one.reports[number] for one in some])
-        distinct, place = _distinct(mechanism, reports)
+        distinct, place = _distinct(mechanism, _together([one.reports for one in some]))
         which[np.concatenate([one.places for one in some])] = first + place
         outputs.append(distinct)
         first += len(distinct)

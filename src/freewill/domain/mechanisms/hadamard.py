@@ -15,7 +15,7 @@ from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision,
 from freewill.domain.draws.each import coins
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
-from freewill.domain.mechanisms.base import Noisy
+from freewill.domain.mechanisms.noisy import Noisy
 from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.mechanisms.rows import Rows, row_by_row
 from freewill.domain.mechanisms.unary import checked_advantage

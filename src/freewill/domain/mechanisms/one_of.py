@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from freewill.domain.guarantees.promises import JointGuarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.composed import promised, summed
 from freewill.domain.mechanisms.each import OfAttributes, Silent, attribute_parts
-from freewill.domain.mechanisms.factored import ByAttribute
+from freewill.domain.mechanisms.factored import ByAttribute, Said
 from freewill.errors import ParameterError
 
 
@@ -39,6 +39,7 @@ class OneOf(OfAttributes):
     alphabet: Product
     parts: tuple[Mechanism, ...]
     name: ClassVar[str] = "one-of"
+    sends: ClassVar[Literal["all", "one"]] = "one"
 
     def __init__(self, *parts: Product | Mapping[str, Mechanism], **named: Mechanism) -> None:
         alphabet, own = attribute_parts(self.name, parts, named)
@@ -81,18 +82,24 @@ class OneOf(OfAttributes):
         reports[number] = np.asarray([self.parts[place].draw(own, source)])
         return np.asarray(self.output_space.joined(np.array([number]), reports)[0])
 
-    def by_attribute(self, outputs: Reports) -> list[ByAttribute]:
-        """Return the reports of each attribute, the others silent."""
+    def listed(self) -> list[tuple[tuple[Mechanism, ...], float]]:
+        """Return the part of each attribute that may be drawn, beside the silence of the others."""
+        silent = tuple(Silent(own) for own in self.alphabet.attributes.values())
+        share = -math.log(len(self.drawn))
+        return [((*silent[:n], self.parts[n], *silent[n + 1 :]), share) for n in self.drawn]
+
+    def by_attribute(self, outputs: Reports) -> ByAttribute:
+        """Return the reports of each attribute, and the silence of those who drew another."""
         which, reports = self.output_space.split(outputs)
-        some = []
-        for number, place in enumerate(self.drawn):
-            places = np.flatnonzero(which == number)
-            parts: list[Any] = [Silent(own) for own in self.alphabet.attributes.values()]
-            parts[place] = self.parts[place]
-            said: list[Reports] = [np.zeros(places.size, dtype=np.int64) for _ in parts]
-            said[place] = reports[number]
-            some.append(ByAttribute(places, tuple(parts), said, -math.log(len(self.drawn))))
-        return some
+        said: list[list[Said]] = []
+        for place, own in enumerate(self.alphabet.attributes.values()):
+            number = self.drawn.index(place) if place in self.drawn else -1
+            others = np.flatnonzero(which != number)
+            said.append([Said(Silent(own), others, np.zeros(others.size, dtype=np.int64))])
+            if number >= 0:
+                here = np.flatnonzero(which == number)
+                said[-1].append(Said(self.parts[place], here, reports[number]))
+        return ByAttribute(said, -math.log(len(self.drawn)))
 
     def guarantee(self) -> JointGuarantee:
         """Return the largest epsilon, never understated, and those of the attributes."""

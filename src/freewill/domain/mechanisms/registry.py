@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from freewill.core.types import Spec, check_fields, is_number
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.mechanisms.asked import Asked
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto
 from freewill.domain.mechanisms.bloom import BloomRAPPOR
@@ -76,6 +77,7 @@ _KINDS = (
     Each,
     OneOf,
     Silent,
+    Asked,
 )
 _NOTES = {
     "epsilon": "a number > 0",
@@ -100,6 +102,7 @@ _NOTES = {
     "threshold": "a number from 0 to 1",
     "inner": "a mechanism without its alphabet",
     "parts": "mechanisms without their alphabet, in a list or by attribute",
+    "offers": "for each attribute mechanisms by their names, without their alphabet",
     "map": "an index for each output, or a row of chances",
     "chance": "a number > 0 and <= 1",
     "kind": "the name of a mechanism that has an epsilon",

@@ -3,14 +3,18 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.mechanisms.base import Mechanism, Noisy
+from freewill.domain.mechanisms.base import Mechanism
 from freewill.numeric.operators.arranged import ArrangedOperator
 from freewill.numeric.operators.base import Operator, RowNumbers, StackOperator
+from freewill.numeric.operators.moments import Moments
+
+if TYPE_CHECKING:
+    from freewill.domain.mechanisms.noisy import Noisy
 
 _COPIED_BYTES = 1 << 20
 """Reports of a mechanism up to which they are copied, to stand beside those of others."""
@@ -83,7 +87,7 @@ class Rows:
         return ArrangedOperator(inner, order, self.log_share)
 
 
-def row_by_row(mechanisms: Sequence[Noisy], outputs: Sequence[Reports]) -> tuple[Rows, Any]:
+def row_by_row(mechanisms: "Sequence[Noisy]", outputs: Sequence[Reports]) -> tuple[Rows, Any]:
     """Return rows of mechanisms of one kind, one below the other, and their outputs, checked."""
     first, alone = mechanisms[0], len(mechanisms) == 1
     together: Any = outputs[0] if alone else np.concatenate(outputs)
@@ -92,6 +96,21 @@ def row_by_row(mechanisms: Sequence[Noisy], outputs: Sequence[Reports]) -> tuple
     lengths = [len(checked)] if alone else list(map(len, outputs))
     which = np.repeat(np.arange(epsilons.size), lengths)
     return Rows(first.alphabet, epsilons, which, mechanisms.__getitem__), checked
+
+
+def moments_together(mechanisms: Sequence[Mechanism], theta: FloatArray) -> list[Moments]:
+    """Return what a report of each mechanism tells at theta; of kinds that can, together."""
+    moments: dict[int, Moments] = {}
+    ways: dict[Any, list[int]] = {}
+    for place, mechanism in enumerate(mechanisms):
+        # Kinds that have it from one class share it.
+        own: Any = type(mechanism).moments_together
+        ways.setdefault(own.__func__, []).append(place)
+    for places in ways.values():
+        some = [mechanisms[place] for place in places]
+        together = type(some[0]).moments_together(some, theta)
+        moments |= dict(zip(places, together, strict=True))
+    return [moments[place] for place in range(len(mechanisms))]
 
 
 def stacked_operators(

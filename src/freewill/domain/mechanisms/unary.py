@@ -14,7 +14,8 @@ from freewill.domain.draws.each import bits
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, Noisy
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.noisy import Noisy
 from freewill.domain.mechanisms.parameters import (
     checked_alphabet,
     checked_chance,

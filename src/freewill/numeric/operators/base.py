@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, TypeA
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, numbers
+from freewill.core.types import BoolArray, FloatArray, IntArray, numbers
 from freewill.errors import AlphabetError, LawError, ParameterError, shown
 
 Structure = Literal[
@@ -174,6 +174,10 @@ class Operator(Protocol):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.dense()) + self.log_scale[:, None])
 
+    def possible(self) -> BoolArray:
+        """Say which outputs some value can lead to."""
+        return np.asarray(self.forward(np.ones(self.shape[1])) > 0)
+
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H; of bits from about one row in `stride`."""
         fitted = self.forward(theta)
@@ -327,6 +331,10 @@ class StackOperator(Operator):
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return all parts' products, one after the other."""
         return np.concatenate([part.forward(theta) for part in self.parts])
+
+    def possible(self) -> BoolArray:
+        """Say which outputs of each part some value can lead to."""
+        return np.concatenate([part.possible() for part in self.parts])
 
     def _sum(self, method: str, weights: FloatArray, *error: float) -> FloatArray:
         """Return the sum of what all parts make of their pieces of the weights."""

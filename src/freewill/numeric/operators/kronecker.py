@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, slices
+from freewill.core.types import BoolArray, FloatArray, IntArray, slices
 from freewill.errors import LawError
 from freewill.numeric.operators.base import (
     DenseOperator,
@@ -152,6 +152,11 @@ class KroneckerOperator(Operator):
         shape = [self.sizes[attribute] for attribute in self._order]
         return np.ascontiguousarray(table.reshape(shape).transpose(back)).ravel()
 
+    def possible(self) -> BoolArray:
+        """Say which outputs some record can lead to: those all of whose parts are possible."""
+        each = zip(self.factors, self.which, strict=True)
+        return np.asarray(np.all([factor.possible()[own] for factor, own in each], axis=0))
+
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return rows.T @ diag(weights) @ rows: the adjoint of laws of pairs of values."""
         pairs = [DenseOperator(_outer(rows, rows)) for rows in map(_rows_of, self.factors)]
@@ -284,7 +289,8 @@ def _rows_of(factor: Operator) -> FloatArray:
 
 def _outer(one: FloatArray, other: FloatArray) -> FloatArray:
     """Return the products of all pairs in each row."""
-    return (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
+    pairs = one.shape[1] * other.shape[1]
+    return (one[:, :, None] * other[:, None, :]).reshape(len(one), pairs)
 
 
 def _joined(join: np.ufunc, tables: Sequence[FloatArray], which: Sequence[IntArray]) -> FloatArray:

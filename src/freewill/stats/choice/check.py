@@ -4,35 +4,24 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import chdtrc
 
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, readable
 from freewill.errors import EvidenceError, printable, several
 from freewill.numeric.solvers.likelihood import one_blas_thread
+from freewill.stats.choice.scores import Scores
 from freewill.stats.difference import (
-    combined,
-    displacements,
-    single_differences,
-    smooth_differences,
-    weighted_chi_square_tail,
     written,
 )
-from freewill.stats.estimators.estimate import Start, slope_at
-from freewill.stats.evidence import Evidence, names_of
+from freewill.stats.efficient import OneStep
+from freewill.stats.estimators.estimate import Start
+from freewill.stats.evidence import Evidence, by_attribute, names_of
 from freewill.stats.functionals import checked_level
 from freewill.stats.groups import too_small
 from freewill.stats.information import several_people
-from freewill.stats.intervals import OneStep
 from freewill.stats.splits import split_of
 
-ROUNDING = 1e-12
-"""Variances of a score, beside the squares of differences, that are rounding alone."""
-NEGLIGIBLE = 1e-8
-"""Variances of principal scores, as shares of the largest, that tell nothing."""
-_LOST = 1e-6
-"""Of a unit diagonal: what is left where two directions are one."""
 _WORTH = 1.5
 """Times the variance that a stretch of a line must explain to be named instead of one side."""
 _CUTS = 400
@@ -163,8 +152,10 @@ def check_choice(
     is a weighted sum of chi-squares. It is the score test of the choice model (`choice_aware`) and
     needs no fit of it. Where theta has spikes, people who live a little further east differ by no
     smooth f: a second test is of theta displaced, along a line or in the plane, and the two
-    p-values count together (`combined`). Groups are corrected for their number (Holm). `start` is
-    an estimate or a theta from which `gibu` begins: it saves steps, and nothing depends on it.
+    p-values count together (`combined`). Groups are corrected for their number (Holm). Of several
+    questions each one's choice is tested against the values of every attribute
+    (`stats/choice/attributes.py`). `start` is an estimate or a theta from which `gibu` begins: it
+    saves steps, and nothing depends on it.
 
     >>> import freewill as fw
     >>> ages, rng = fw.Linear(0, 99), np.random.default_rng(1)
@@ -202,6 +193,10 @@ def each_level(evidence: Evidence, level: float) -> float:
 def _tested(fit: OneStep) -> tuple[tuple[GroupChoice, ...], dict[str, str]]:
     """Return the groups that can be tested, at whatever level, and why the others cannot."""
     evidence = fit.evidence
+    if by_attribute(evidence):
+        from freewill.stats.choice.attributes import tested_by_attribute  # noqa: PLC0415
+
+        return tested_by_attribute(fit)
     names = names_of(evidence)
     if len(names) < 2:
         raise EvidenceError(
@@ -213,7 +208,7 @@ def _tested(fit: OneStep) -> tuple[tuple[GroupChoice, ...], dict[str, str]]:
     tested: list[tuple[str, int, float, FloatArray]] = []
     for place, (group, name) in enumerate(zip(evidence.groups, names, strict=True)):
         few = too_small(group)
-        result = None if few else scores.test(place)
+        result = None if few else scores.test(scores.sample(place))
         if result is None:
             left_out[name] = few or "for its reports tell nothing of the value that others do not"
         else:
@@ -229,78 +224,6 @@ def _tested(fit: OneStep) -> tuple[tuple[GroupChoice, ...], dict[str, str]]:
         for (name, people, p_value, tilt), fair in zip(tested, adjusted, strict=True)
     )
     return groups, left_out
-
-
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """The scores S_m of all groups along differences D of distributions, in rows.
-
-    `slopes` are g_m - 1 of each group at theta_w, `step` is theta_1 - theta_w, `smooth` are
-    differences theta f with f smooth, and `moved` those by which everybody would live a cell
-    further; none without neighbours.
-    """
-
-    fit: OneStep
-    slopes: tuple[FloatArray, ...]
-    step: FloatArray
-    smooth: FloatArray
-    moved: FloatArray
-
-    @classmethod
-    def of(cls, fit: OneStep) -> "Scores":
-        """Return the scores at a fit."""
-        evidence, information, theta = fit.evidence, fit.information, fit.mode
-        alphabet, inside = evidence.alphabet, information.theta
-        slopes = tuple(slope_at(Evidence(alphabet, (g,)), inside) - 1 for g in evidence.groups)
-        shares = (share for _, share, _ in information.parts)
-        slope = sum(share * one for share, one in zip(shares, slopes, strict=True))
-        step = information.moved(np.asarray(slope))
-        if alphabet.plane is None:
-            smooth, moved = single_differences(theta), np.zeros((0, theta.size))
-        else:
-            smooth, moved = smooth_differences(theta, alphabet), displacements(theta, alphabet)
-        return cls(fit, slopes, step, smooth, moved)
-
-    def test(self, place: int) -> tuple[float, FloatArray] | None:
-        """Return the p-value of a group and its tilt; None where rounding is all there is."""
-        score, variance = self.along(place, np.concatenate([self.smooth, self.moved]))
-        many = len(self.smooth)
-        if not np.isfinite(variance).all():
-            return None
-        roots, vectors = np.linalg.eigh(variance[:many, :many])
-        if not roots[-1] > ROUNDING * float(np.abs(self.smooth).max()) ** 2:
-            return None
-        along = vectors.T @ score[:many]
-        large = roots > NEGLIGIBLE * roots[-1]
-        weights = np.sqrt(roots[large])
-        tail = weighted_chi_square_tail(float(np.sum(along[large] ** 2 / weights)), weights)
-        tails = [tail, *_unweighted(score[many:], variance[many:, many:])]
-        # theta f for the f that is expected after the scores, were f of covariance -d.
-        tilt = vectors @ (along / (1 + np.maximum(roots, 0.0))) @ self.smooth
-        return combined(tails), np.asarray(tilt)
-
-    def along(self, place: int, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return D'S and D'V D of a group, for differences D in rows."""
-        evidence, information = self.fit.evidence, self.fit.information
-        people, moments = evidence.groups[place].people, information.moments[place]
-        through = np.stack([moments.product(row) for row in rows])
-        score = people * (rows @ self.slopes[place] - through @ self.step)
-        moved = np.stack([information.moved(row) for row in through])
-        projected = people / evidence.people * through @ moved.T
-        variance = people * (rows @ through.T - projected)
-        return score, (variance + variance.T) / 2
-
-
-def _unweighted(score: FloatArray, variance: FloatArray) -> list[float]:
-    """Return the p-value of scores of a few directions alike, none where they tell nothing."""
-    scale = np.sqrt(np.maximum(np.diag(variance), 0.0))
-    if not scale.max(initial=0.0) > 0:
-        return []
-    scale = np.where(scale > 0, scale, np.inf)
-    roots, vectors = np.linalg.eigh(variance / scale[:, None] / scale)
-    large = roots > _LOST * roots[-1]
-    along = (vectors.T @ (score / scale))[large]
-    return [float(chdtrc(int(large.sum()), float(np.sum(along**2 / roots[large]))))]
 
 
 def holm(p_values: list[float]) -> list[float]:

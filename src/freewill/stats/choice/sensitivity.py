@@ -12,15 +12,16 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import is_line
 from freewill.errors import EvidenceError, FreewillError, ParameterError, printable, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
-from freewill.stats.choice.check import NEGLIGIBLE, ROUNDING, Scores, check_choice, preference
+from freewill.stats.choice.check import check_choice, preference
+from freewill.stats.choice.scores import NEGLIGIBLE, ROUNDING, Scores
 from freewill.stats.difference import weighted_chi_square_tail
+from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence, names_of
 from freewill.stats.functionals import checked_level, weights_of
 from freewill.stats.groups import too_small
 from freewill.stats.information import several_people
-from freewill.stats.intervals import OneStep
-from freewill.stats.splits import split_of
+from freewill.stats.splits import one_question, split_of
 
 ODDS = (1.5, 2.0, 3.0, 5.0, 10.0, np.inf)
 """Odds for which the bias is bounded; the last are of a choice that is certain."""
@@ -130,7 +131,7 @@ def sensitivity(
     >>> print(sensitivity(fw.collect(parts)).text)
     a choice by value ... could go unnoticed among 4,000 people and move the mean by up to ...
     """
-    fit = split_of(evidence, start)
+    fit = one_question(split_of(evidence, start), "sensitivity")
     several_people(fit.evidence, "sensitivity")
     weights, level = weights_of(of, fit.evidence.alphabet), checked_level(level)
     if len(weights.rows) != 1:

@@ -10,17 +10,12 @@ from scipy.special import ndtri
 from freewill.core.types import FloatArray
 from freewill.numeric.operators.moments import about_mean
 from freewill.stats.covariance import OnRow
+from freewill.stats.efficient import Estimated, OneStep
 from freewill.stats.evidence import Evidence
-from freewill.stats.functionals import Weights
 from freewill.stats.information import Shape, information_at, pulled
-from freewill.stats.intervals import (
-    Estimated,
-    Intervals,
-    OneStep,
-    answered,
-    intervals_about,
-)
+from freewill.stats.intervals import Intervals, answered, intervals_about
 from freewill.stats.reach import band
+from freewill.stats.weights import Weights
 
 
 @dataclass(frozen=True, eq=False)

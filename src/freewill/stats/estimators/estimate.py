@@ -26,10 +26,11 @@ from freewill.numeric.solvers.likelihood import (
     attainable_gap,
 )
 from freewill.numeric.solvers.passes import Passes
-from freewill.stats.evidence import Evidence, refuse_nobody
+from freewill.stats.evidence import Evidence, refuse_nobody, refuse_vast_joint
 from freewill.stats.streams import StreamPart
 
 if TYPE_CHECKING:
+    from freewill.present.distribution import Distribution
     from freewill.present.shares import Shares
     from freewill.stats.intervals import Intervals
 
@@ -126,6 +127,19 @@ class Estimate(Presented):
         """
         shares: Shares = room("shares").coarser_shares(self, by, rows)
         return shares
+
+    def marginal(self, *names: str) -> "Distribution":
+        """Return the distribution of some attributes: sums of theta over all others."""
+        marginal: Distribution = room("distribution").marginal_of(self, names)
+        return marginal
+
+    def given(self, **condition: Any) -> "Distribution":
+        """Return the distribution of the other attributes where some have a value, or one of some.
+
+        As given(commute="bicycle") or given(commute=["bus", "car"], vote="yes").
+        """
+        conditional: Distribution = room("distribution").given_in(self, condition)
+        return conditional
 
     def intervals(
         self,
@@ -273,12 +287,14 @@ def whole(name: str, value: Any, least: int = 1) -> int:
 def likelihood_of(evidence: Evidence) -> Likelihood:
     """Return the likelihood of evidence, all of it in memory."""
     refuse_nobody(evidence, "an estimate")
+    refuse_vast_joint(evidence.alphabet)
     return Likelihood(evidence.operator, evidence.weights)
 
 
 def passes_of(evidence: Evidence) -> Passes:
     """Return the passes over evidence: what was counted in memory, the rest where it lies."""
     refuse_nobody(evidence, "an estimate")
+    refuse_vast_joint(evidence.alphabet)
     everyone, light = evidence.people, evidence.light
     parts: list[Part] = []
     if light.groups:

@@ -206,8 +206,12 @@ def fewer_mechanisms(evidence: Evidence) -> Evidence | None:
         return None
     groups: list[Group] = []
     for _, run in groupby(evidence.groups, key=_kind_or_self):
-        some = sorted(run, key=lambda group: getattr(group.mechanism, "epsilon", 0.0))
-        length = -(-len(some) // _FEW) if len(some) >= _MANY else 1
+        some = list(run)
+        # Combinations of several attributes' mechanisms have no one epsilon, and no neighbours.
+        many = len(some) >= _MANY and all(hasattr(one.mechanism, "epsilon") for one in some)
+        length = -(-len(some) // _FEW) if many else 1
+        if many:
+            some.sort(key=lambda group: getattr(group.mechanism, "epsilon", 0.0))
         for alike in (some[first : first + length] for first in range(0, len(some), length)):
             reports = [(group.outputs, group.counts) for group in alike]
             groups.append(grouped(alike[len(alike) // 2].mechanism, reports))

@@ -10,9 +10,8 @@ from scipy.linalg.lapack import dpotrf
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.domain.mechanisms.each import Silent
-from freewill.domain.mechanisms.factored import named
 from freewill.domain.mechanisms.parameters import of_full_rank
-from freewill.stats.evidence import Evidence, checked_evidence
+from freewill.stats.evidence import Evidence, by_attribute, checked_evidence
 from freewill.stats.groups import Group
 
 SINGULAR = 1e-10
@@ -101,21 +100,19 @@ def confounded_values(evidence: Evidence) -> tuple[tuple[int, ...], ...]:
 
 
 def _answered(evidence: Evidence) -> list[frozenset[str]] | None:
-    """Return the attributes that each kind of report tells wholly; None where that is not known."""
-    if not attributes_of(evidence.alphabet):
+    """Return the attributes that reports tell wholly and together; None where it is not known."""
+    if not (evidence.held and by_attribute(evidence)):
         return None
-    sets: set[frozenset[str]] = set()
-    for mechanism in evidence.mechanisms:
-        some = mechanism.by_attribute(mechanism.output_space.empty())
-        for one in some if some is not None else ():
-            said = {
-                n: p for n, p in named(evidence.alphabet, one.parts) if not isinstance(p, Silent)
-            }
-            if not all(map(of_full_rank, said.values())):
-                return None
-            sets.add(frozenset(said))
-        if some is None:
+    told = []
+    for column in evidence.factored.columns:
+        number, _ = column.split()
+        used = [column.mechanisms[place] for place in np.unique(number)]
+        if not all(isinstance(one, Silent) or of_full_rank(one) for one in used):
             return None
+        told.append(np.array([not isinstance(one, Silent) for one in column.mechanisms])[number])
+    names = list(attributes_of(evidence.alphabet))
+    rows = np.unique(np.stack(told, axis=1), axis=0).tolist()
+    sets = [frozenset(name for name, yes in zip(names, row, strict=True) if yes) for row in rows]
     return [one for one in sets if not any(one < other for other in sets)]
 
 

@@ -1,31 +1,31 @@
 """A test of the laws: whether each group's reports are what its mechanism would send."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from freewill.core.types import FloatArray
+from freewill.domain.mechanisms.each import Silent
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
-from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import Check
-from freewill.stats.choice.model import ChoiceModel
-from freewill.stats.estimators.estimate import Start, default_tolerance, slope_at, theta_of
-from freewill.stats.evidence import Evidence, names_of
+from freewill.stats.efficient import OneStep
+from freewill.stats.estimators.estimate import Start
+from freewill.stats.evidence import Evidence, by_attribute, names_of
 from freewill.stats.functionals import checked_level
 from freewill.stats.groups import too_small
-from freewill.stats.information import inverse_on_simplex, pulled, several_people
-from freewill.stats.intervals import OneStep
+from freewill.stats.information import several_people
+from freewill.stats.laws.crowd import Crowd, choice_law
 from freewill.stats.laws.departures import Explained, StickingOut, explained, sticking_out
 from freewill.stats.laws.group_laws import epsilon_of
 from freewill.stats.laws.residuals import Residuals
 from freewill.stats.splits import split_of
 
+if TYPE_CHECKING:
+    from freewill.stats.choice.aware import ChoiceAwareEstimate
+
 _LARGEST = 4096
 """Values whose covariance, 128 MiB, is worth inverting for a test."""
-_STEPS = 100
-_RAREST = 1e-9
-"""Share of the people of a value who choose a mechanism, at least: nothing divides by 0."""
 
 
 @dataclass(frozen=True)
@@ -125,116 +125,12 @@ class FitCheck(Check):
         return "; ".join(group.blame for group in self.suspects)
 
 
-@dataclass(frozen=True, eq=False)
-class ChoiceLaw:
-    """Who chooses what, and the functions of the value by which it may be otherwise.
-
-    `choice` is c, [value, mechanism]; `functions` are [value, function], the constant not among
-    them; `contrasts` those of the mechanisms' logits, orthonormal, [mechanism, contrast]; `scale`
-    is the prior standard deviation of the coefficients.
-    """
-
-    choice: FloatArray
-    functions: FloatArray
-    contrasts: FloatArray
-    scale: float
-
-
-@dataclass(frozen=True, eq=False)
-class Crowd:
-    """Estimated values of the people of each group, and how they move with what is unknown.
-
-    Where the choice is free, theta alone is unknown and every group has it. Where it depends on
-    the value, by logits sum_j f_j(x) b_jm, those who choose m have
-
-        theta_m(x) = theta(x) c_m(x) / s_m,   s_m = sum_x theta(x) c_m(x),
-
-    and theta and b are unknown. With J_m = d theta_m / d (theta, b) but for its normalisation,
-    which no law notices, and K_m the information of mechanism m at theta_m,
-
-        I = sum_m n_m J_m' K_m J_m,    (theta, b)_1 = (theta, b)_w + C sum_m J_m' U_m,    C = I^-
-
-    on the simplex, U_m the sum of a / p_m - 1 over the reports of group m. `theta` is theta_w of
-    everybody, `thetas` are theta_m, `covariance` is C, and `jacobians` are J_m, [value, unknown];
-    there are none where theta is all that is unknown, and J_m = 1.
-    """
-
-    theta: FloatArray
-    thetas: tuple[FloatArray, ...]
-    jacobians: tuple[FloatArray, ...]
-    covariance: FloatArray
-    law: ChoiceLaw | None
-
-    @classmethod
-    def free(cls, fit: OneStep) -> "Crowd":
-        """Return the people of a fit, whose choice is free."""
-        inside, count = fit.information.theta, len(fit.evidence.groups)
-        return cls(inside, (inside,) * count, (), fit.information.covariance, None)
-
-    @classmethod
-    def of(cls, evidence: Evidence, law: ChoiceLaw | None, start: Start | None = None) -> "Crowd":
-        """Return the people of evidence, at the most likely theta given the law, pulled inside.
-
-        `start` is what that is looked for from.
-        """
-        if law is None:
-            return cls.free(OneStep(evidence, start))
-        model = ChoiceModel(evidence, default_tolerance(evidence), _STEPS)
-        first = np.full(model.size, 1 / model.size)
-        first = first if start is None else theta_of(start, evidence.alphabet)
-        inside = pulled(model.solve(law.choice, first).theta, evidence.people)
-        size, mean = inside.size, law.choice @ law.contrasts
-        thetas, jacobians = [], []
-        prior = np.full(law.functions.shape[1] * law.contrasts.shape[1], law.scale**-2)
-        information = np.diag(np.concatenate([np.zeros(size), prior]))
-        for group, own, contrast in zip(evidence.groups, law.choice.T, law.contrasts, strict=True):
-            share = float(own @ inside)
-            theta = own * inside / share
-            moves = theta[:, None] * (contrast - mean)
-            step = (law.functions[:, :, None] * moves[:, None, :]).reshape(size, -1)
-            jacobian = np.hstack([np.diag(own / share), step])
-            own_information = group.moments(theta).information()
-            information += group.people * jacobian.T @ own_information @ jacobian
-            thetas.append(theta)
-            jacobians.append(jacobian)
-        covariance, _ = inverse_on_simplex(information, inside)
-        return cls(inside, tuple(thetas), tuple(jacobians), covariance, law)
-
-    def amended(self, evidence: Evidence) -> "Crowd":
-        """Return the people of evidence without departures, by the same choice law."""
-        return Crowd.of(evidence, self.law, start=self.theta)
-
-    def along(self, group: int, rows: FloatArray) -> FloatArray:
-        """Return rows h J_m: how a group's functionals of theta_m move with what is unknown."""
-        return np.asarray(rows @ self.jacobians[group]) if self.jacobians else rows
-
-    def slope(self, evidence: Evidence) -> FloatArray:
-        """Return sum_m J_m' U_m."""
-        if self.law is None:
-            return np.asarray(evidence.people * (slope_at(evidence, self.theta) - 1))
-        total = np.zeros(len(self.covariance))
-        for place, (group, theta) in enumerate(zip(evidence.groups, self.thetas, strict=True)):
-            own = slope_at(Evidence(evidence.alphabet, (group,)), theta) - 1
-            total += self.along(place, group.people * own)
-        return total
-
-    def shares(self, evidence: Evidence) -> FloatArray:
-        """Return the part of the information that each group holds: trace(n_m J_m' K_m J_m C)."""
-        shares = np.zeros(len(self.thetas))
-        for place, (group, theta) in enumerate(zip(evidence.groups, self.thetas, strict=True)):
-            information = group.moments(theta).information()
-            through = self.along(place, self.along(place, information).T)
-            shares[place] = group.people * float(np.sum(through * self.covariance))
-        total = shares.sum()
-        return shares / total if total > 0 else shares
-
-
 @one_blas_thread
 def check_fit(
     evidence: Evidence | OneStep,
     level: float = 0.95,
     start: Start | None = None,
-    aware: ChoiceAwareEstimate | None = None,
+    aware: "ChoiceAwareEstimate | None" = None,
 ) -> FitCheck:
     """Test whether each group's reports are what its mechanism would send.
 
@@ -255,7 +151,8 @@ def check_fit(
     `aware=fw.choice_aware(evidence)`: each law then acts on the values of those who choose it,
     theta_m(x) = theta(x) c_m(x) / s_m, and what other theta and c would explain is nobody's fault.
 
-    A group that alone determines theta cannot be contradicted: see `GroupFit.share`.
+    A group that alone determines theta cannot be contradicted: see `GroupFit.share`. The laws of
+    several questions are tested attribute by attribute (`stats/laws/attributes.py`).
 
     >>> import freewill as fw
     >>> ages, rng = fw.Linear(0, 19), np.random.default_rng(1)
@@ -267,9 +164,21 @@ def check_fit(
     [('k-rr(0..19, epsilon=3)', 2.1)]
     """
     fit = split_of(evidence, start)
+    several_people(fit.evidence, "check_fit")
+    level = checked_level(level)
+    if aware is None and by_attribute(fit.evidence):
+        from freewill.stats.laws.attributes import fit_by_attribute  # noqa: PLC0415
+
+        return fit_by_attribute(fit, level)
+    return checked_laws(fit, level, aware)
+
+
+def checked_laws(
+    fit: OneStep, level: float, aware: "ChoiceAwareEstimate | None" = None
+) -> FitCheck:
+    """Test the laws of all groups, those of records like any other."""
     evidence = fit.evidence
-    several_people(evidence, "check_fit")
-    level, size = checked_level(level), evidence.alphabet.size
+    size = evidence.alphabet.size
     if size > _LARGEST:
         raise ParameterError(
             f"check_fit over {several(size, 'value')} would need a matrix of them: it takes up to "
@@ -310,6 +219,8 @@ def _untested(evidence: Evidence, first: Residuals) -> dict[int, str]:
     for place, group in enumerate(evidence.groups):
         if few := too_small(group):
             reasons[place] = few
+        elif isinstance(group.mechanism, Silent):
+            reasons[place] = "for it says nothing"
         elif not np.any(first.groups == place):
             reasons[place] = "for its outputs cannot be listed"
         elif not first.testable[first.groups == place].any():
@@ -320,8 +231,10 @@ def _untested(evidence: Evidence, first: Residuals) -> dict[int, str]:
     return reasons
 
 
-def _choosing(evidence: Evidence, aware: ChoiceAwareEstimate) -> Crowd:
+def _choosing(evidence: Evidence, aware: "ChoiceAwareEstimate") -> Crowd:
     """Return the people of evidence, by what a choice-aware estimate of it says of them."""
+    from freewill.stats.choice.aware import ChoiceAwareEstimate  # noqa: PLC0415
+
     if not isinstance(aware, ChoiceAwareEstimate):
         raise ParameterError(
             f"aware={shown(aware)}: expected what fw.choice_aware(evidence) returns, or None."
@@ -334,18 +247,6 @@ def _choosing(evidence: Evidence, aware: ChoiceAwareEstimate) -> Crowd:
             f"{evidence.alphabet}: expected fw.choice_aware(evidence) of the same evidence."
         )
     return Crowd.of(evidence, choice_law(aware), aware.theta)
-
-
-def choice_law(aware: ChoiceAwareEstimate, bends: bool = True) -> ChoiceLaw:
-    """Return the choice law of an estimate, with all bends that its intervals allow for.
-
-    Or with those of its own basis alone, which is what a simple law is worth beside a departure.
-    """
-    joint, best = aware.made_from, aware.best
-    choice = np.maximum(aware.choice, _RAREST)
-    choice = choice / choice.sum(axis=1, keepdims=True)
-    functions, spread = (joint.basis, joint.spread) if bends else (best.functions, best.spread)
-    return ChoiceLaw(choice, functions.functions, joint.model.contrasts, spread)
 
 
 def _group_fit(

@@ -14,7 +14,7 @@ from freewill.stats.information import pulled
 from freewill.stats.laws.group_laws import GroupLaw, law_of
 
 if TYPE_CHECKING:
-    from freewill.stats.laws.check import Crowd
+    from freewill.stats.laws.crowd import Crowd
 
 _DRAWS, _FEWEST_DRAWS = 1000, 400
 _WORK = 10_000_000_000

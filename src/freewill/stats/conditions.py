@@ -1,0 +1,109 @@
+"""Some attributes of records, and which records meet a condition."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from freewill.core.types import BoolArray, FloatArray, IntArray
+from freewill.domain.alphabets.base import Alphabet, is_line
+from freewill.domain.alphabets.groups import members_of, set_name
+from freewill.domain.alphabets.product import Product
+from freewill.errors import AlphabetError, ParameterError, printable, raised_as, shown
+
+Given = Mapping[str, Any]
+"""Of some attributes, a value or several: what people are asked for."""
+MOST = 1 << 24
+"""Records that weights are written for."""
+
+
+def product_of(alphabet: Alphabet, what: str, *, any_size: bool = False) -> Product:
+    """Return an alphabet of several attributes, and refuse any other, and one too large."""
+    if not isinstance(alphabet, Product):
+        raise ParameterError(
+            f"{what} on {alphabet}: it is about one question, and has no attributes to choose "
+            f"from. Expected an fw.Product."
+        )
+    if alphabet.size > MOST and not any_size:
+        names = ", ".join(repr(name) for name in list(alphabet.attributes)[:2])
+        raise ParameterError(
+            f"{what} on {alphabet}, {alphabet.size:.3g} records: too many for their joint "
+            f"distribution. Take a marginal of the evidence first, evidence.marginal({names})."
+        )
+    return alphabet
+
+
+def checked_names(names: Any) -> tuple[str, ...]:
+    """Return one name, or several, as a tuple of them."""
+    listed = tuple(names) if isinstance(names, tuple | list) else (names,)
+    if not all(isinstance(name, str) for name in listed):
+        raise ParameterError(
+            f"{shown(names)}: expected the name of an attribute, as 'age', or several of them."
+        )
+    return listed
+
+
+def places_in(product: Product, names: tuple[str, ...]) -> IntArray:
+    """Return for each record its index among those of some attributes alone, O(k).
+
+    >>> import freewill as fw
+    >>> people = fw.Product(a=fw.Linear(0, 1), b=fw.Linear(0, 2))
+    >>> places_in(people, ("b",))
+    array([0, 1, 2, 0, 1, 2])
+    """
+    split, places = product.split(np.arange(product.size)), product.places(names)
+    index = np.zeros(product.size, dtype=np.int64)
+    for place in places:
+        index = index * product.sizes[place] + split[place]
+    return index
+
+
+def condition_on(product: Product, given: Given) -> tuple[BoolArray, str]:
+    """Return which records a condition leaves, and the condition in words.
+
+    >>> import freewill as fw
+    >>> people = fw.Product(age=fw.Linear(0, 2), vote=fw.Categorical(["yes", "no"]))
+    >>> condition_on(people, {"age": [1, 2], "vote": "yes"})[1]
+    'age 1..2 and vote yes'
+    """
+    if not given:
+        raise ParameterError(
+            f"no condition: expected values of some of {', '.join(product.attributes)}, as "
+            f"given(name=value)."
+        )
+    split = product.split(np.arange(product.size))
+    inside, words = np.ones(product.size, dtype=np.bool_), []
+    for place, name in zip(product.places(given), _ordered(product, given), strict=True):
+        alphabet = product.attributes[name]
+        indices = _members(alphabet, name, given[name])
+        chosen = np.zeros(alphabet.size, dtype=np.bool_)
+        chosen[indices] = True
+        inside &= chosen[split[place]]
+        words.append(f"{printable(name)} {printable(set_name(alphabet, indices))}")
+    return inside, " and ".join(words)
+
+
+def _ordered(product: Product, given: Given) -> list[str]:
+    return [name for name in product.attributes if name in given]
+
+
+def _members(alphabet: Alphabet, name: str, values: Any) -> IntArray:
+    """Return the indices of one value of an attribute, or of several."""
+    with raised_as(AlphabetError, f"attribute {printable(name)!r}: "):
+        indices = members_of(alphabet, values)
+    if not indices.size:
+        raise ParameterError(f"attribute {printable(name)!r} with no value: expected some.")
+    return indices
+
+
+def numbers_of(product: Product, name: str, what: str) -> FloatArray:
+    """Return the number that one attribute has in each record; an error where it has none."""
+    product.places([name])
+    alphabet = product.attributes[name]
+    if len(alphabet.axes) != 1 or not is_line(alphabet):
+        raise ParameterError(
+            f"{what} of {printable(name)}, which is {alphabet}: expected numbers in a row, an "
+            f"attribute with a Linear alphabet."
+        )
+    numbers = np.asarray(alphabet.decode(np.arange(alphabet.size)), dtype=float)
+    return np.asarray(numbers[places_in(product, (name,))])
