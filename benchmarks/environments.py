@@ -29,7 +29,7 @@ class Rival:
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         if not answer:
-            raise RuntimeError(f"the rival stopped at {order}: see its message above.")
+            raise RuntimeError(f"the rival stopped at {str(order)[:200]}: see its message above.")
         return dict(json.loads(answer))
 
 

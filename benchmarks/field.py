@@ -19,7 +19,7 @@ import numpy as np
 
 import freewill as fw
 from benchmarks.environments import NotInstalledError, Rival, rival
-from benchmarks.harness import ROOT, Figure, Row, compared
+from benchmarks.harness import ROOT, Figure, Row, compared, ratio_of_means
 
 _SIZE, _PEOPLE = 20, 20_000
 _FEW_SEEDS, _SEEDS = 3, 20
@@ -66,10 +66,7 @@ class Errors:
 
     def ratio(self, ours: np.ndarray) -> tuple[float, float]:
         """Return errors of ours over theirs, of means, and its standard error over seeds."""
-        theirs = self.theirs[self.best]
-        ratio = float(ours.mean() / theirs.mean())
-        apart = ours - ratio * theirs
-        return ratio, float(apart.std(ddof=1) / np.sqrt(apart.size) / theirs.mean())
+        return ratio_of_means(ours, self.theirs[self.best])
 
 
 def truth() -> np.ndarray:

@@ -12,6 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parent.parent
 
 Clock = Callable[[], float]
@@ -163,6 +165,13 @@ def _memory(field: str) -> int:
         return int(fields[field].split()[0]) * 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def ratio_of_means(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
+    """Return the mean of ours over that of theirs, one a seed each, and its standard error."""
+    ratio = float(ours.mean() / theirs.mean())
+    apart = ours - ratio * theirs
+    return ratio, float(apart.std(ddof=1) / math.sqrt(apart.size) / theirs.mean())
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 import freewill as fw
 from benchmarks import instances
-from benchmarks.harness import Figure, Row, clock, limited
+from benchmarks.harness import Figure, Row, clock, limited, ratio_of_means
 from benchmarks.instances import Instance
 from freewill.paper import mixtures as paper
 from freewill.paper import places
@@ -80,8 +80,7 @@ def measured(drawn: Sequence[Instance], asked: float | None = None) -> Iterator[
     """
     errors = np.array([_errors(instance) for instance in drawn])
     for (ours, exact), of in zip(errors.transpose(1, 2, 0), ("people", "population"), strict=True):
-        ratio = float(ours.mean() / exact.mean())
-        error = float(np.std(ours - ratio * exact, ddof=1) / np.sqrt(len(drawn)) / exact.mean())
+        ratio, error = ratio_of_means(ours, exact)
         name = f"{drawn[0].name}: EMD to the {of} over gibu's, {len(drawn)} seeds"
         limit = asked if of == "people" else None
         yield Row(

@@ -1,30 +1,24 @@
 """Reports and estimates of multi-freq-ldpy, as its tutorials make them."""
 
 import numpy as np
+from compiled import seed
 from estimating import named, serve
 from multi_freq_ldpy.pure_frequency_oracles import GRR, LH, SS, UE
-from numba import jit
 
 for oracle in (GRR, LH, SS, UE):
     # Compiled, its matrix products want SciPy, which is not among its requirements.
     oracle.IBU = oracle.IBU.py_func
 
 
-@jit(nopython=True)
-def _seeded(seed):
-    """Its samplers are compiled, and have a generator of their own."""
-    np.random.seed(seed)  # noqa: NPY002
-
-
 def grr(values, epsilon, size):
-    _seed()
+    seed()
     reports = [GRR.GRR_Client(value, size, epsilon) for value in values]
     return _both(GRR.GRR_Aggregator_MI, GRR.GRR_Aggregator_IBU, reports, size, epsilon), reports
 
 
 def _unary(optimal):
     def protocol(values, epsilon, size):
-        _seed()
+        seed()
         reports = [UE.UE_Client(value, size, epsilon, optimal) for value in values]
         estimates = {
             "MI": UE.UE_Aggregator_MI(reports, epsilon, optimal),
@@ -37,7 +31,7 @@ def _unary(optimal):
 
 def _hashing(optimal):
     def protocol(values, epsilon, size):
-        _seed()
+        seed()
         reports = [LH.LH_Client(value, size, epsilon, optimal) for value in values]
         buckets = round(np.exp(epsilon)) + 1 if optimal else 2
         sets = [named(*report, buckets, size) for report in reports]
@@ -51,7 +45,7 @@ def _hashing(optimal):
 
 
 def subsets(values, epsilon, size):
-    _seed()
+    seed()
     reports = [SS.SS_Client(value, size, epsilon) for value in values]
     return _both(SS.SS_Aggregator_MI, SS.SS_Aggregator_IBU, reports, size, epsilon), reports
 
@@ -61,10 +55,6 @@ def _both(inversion, update, reports, size, epsilon):
         "MI": inversion(reports, size, epsilon),
         "IBU": update(reports, size, epsilon),
     }
-
-
-def _seed():
-    _seeded(np.random.randint(1 << 31))  # noqa: NPY002
 
 
 serve(

@@ -33,10 +33,10 @@ def serve(protocols):
         estimates, reports, *law = protocol(order["values"], order["epsilon"], order["size"])
         answer = {
             "estimates": {name: np.asarray(theta).tolist() for name, theta in estimates.items()},
-            "reports": [np.asarray(report).tolist() for report in reports],
+            "reports": list(reports),
             "law": next(iter(law), None),
         }
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer, default=lambda array: array.tolist()), flush=True)
 
 
 def named(bucket, seed, buckets, size):
