@@ -11,8 +11,8 @@ from freewill.cli.options import AsJson, Engine, EngineName, Equal, EvidencePath
 from freewill.cli.show import say, say_json, table
 from freewill.cli.standard import check_target, is_standard_output, standard_input, standard_output
 from freewill.domain.alphabets.base import attributes_of
+from freewill.domain.mechanisms.asked import JOINED
 from freewill.domain.mechanisms.base import brief
-from freewill.domain.questionnaire import JOINED
 from freewill.errors import several
 from freewill.io.evidence_file import save_evidence
 from freewill.stats.evidence import Evidence

@@ -66,7 +66,7 @@ class Asked:
         if self.level is None:
             return None
         size = asked.estimate.alphabet.size
-        what = f"--intervals for {len(asked):,} shares, of {several(size, 'record')},"
+        what = f"--intervals for {several(len(asked), 'share')}, of {several(size, 'record')},"
         refuse_many(len(asked), size, what, "Ask for fewer questions by --of.")
         with progress("computing intervals") as show:
             on_step = analysis.watching(show, default_tolerance(evidence))

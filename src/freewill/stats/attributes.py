@@ -15,7 +15,7 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.product import Product
-from freewill.errors import ParameterError, printable, shown
+from freewill.errors import ParameterError, printable, several, shown
 from freewill.stats.conditions import (
     Given,
     checked_names,
@@ -86,8 +86,9 @@ def _own_weights(alphabet: Alphabet, names: tuple[str, ...], what: Any) -> tuple
 
     product = product_of(alphabet, "functionals.of")
     own = weights_of(what, product.only(*names))
+    what_of = f"{several(len(own.rows), 'functional')} of {', '.join(names)}"
     refuse_many(
-        len(own.rows), product.size, f"{len(own.rows):,} functionals of {', '.join(names)}",
+        len(own.rows), product.size, what_of,
         "Take a marginal of the evidence first, as evidence.marginal(name).",
     )  # fmt: skip
     return product, own
@@ -205,8 +206,8 @@ def odds_ratio(**sets: Any) -> Nonlinear:
     """
     if len(sets) != 2:
         raise ParameterError(
-            f"odds_ratio with {len(sets)} attributes: expected two, each with some of its values, "
-            f'as odds_ratio(age=range(60, 100), commute="car").'
+            f"odds_ratio with {several(len(sets), 'attribute')}: expected two, each with some of "
+            f'its values, as odds_ratio(age=range(60, 100), commute="car").'
         )
     first, second = sets
 

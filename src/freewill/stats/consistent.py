@@ -101,8 +101,8 @@ def consistent(tables: Any) -> ConsistentTables:
     sizes = [one.shares.size for one in known]
     if sum(sizes) > _CELLS:
         raise ParameterError(
-            f"{several(len(known), 'table')} of {sum(sizes):,} cells: at most {_CELLS:,} together. "
-            f"Merge values, or make those consistent that have attributes in common."
+            f"{several(len(known), 'table')} of {several(sum(sizes), 'cell')}: at most {_CELLS:,} "
+            f"together. Merge values, or make those consistent that have attributes in common."
         )
     constraints, values = _agreement(known, sizes)
     targets = np.concatenate([one.shares.ravel() for one in known])
@@ -133,7 +133,7 @@ def _agreement(tables: list[_Table], sizes: list[int]) -> tuple[FloatArray, Floa
         if shape != there:
             raise ParameterError(
                 f"tables of {', '.join(tables[one].names)} and of {', '.join(tables[other].names)}:"
-                f" {', '.join(common)} has {shape} values in one and {there} in the other."
+                f" {', '.join(common)} is of shape {shape} in one and of {there} in the other."
             )
         block = np.zeros((first.max() + 1, whole))
         block[first, starts[one] + np.arange(first.size)] = 1.0
@@ -199,7 +199,9 @@ def _fitted(names: Names, fit: OneStep) -> _Table:
             f"the attributes of the fit; of one question, a name for it."
         )
     if alphabet.size > DENSE:
-        raise ParameterError(f"a table of {alphabet.size:,} cells: at most {DENSE:,} of each.")
+        raise ParameterError(
+            f"a table of {several(alphabet.size, 'cell')}: at most {DENSE:,} of each."
+        )
     shape = getattr(alphabet, "sizes", (alphabet.size,))
     weight = fit.information.matrix * fit.evidence.people
     return _Table(own, fit.theta.reshape(shape), (weight + weight.T) / 2)

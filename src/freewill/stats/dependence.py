@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtri, xlogy
 
 from freewill.core.types import FloatArray, refuse_beyond
-from freewill.errors import ParameterError
+from freewill.errors import ParameterError, several
 from freewill.stats.covariance import OnRow
 from freewill.stats.efficient import OneStep
 from freewill.stats.intervals import Intervals
@@ -53,7 +53,7 @@ def interval_of_dependence(
     """
     cells = len(asked.rows)
     advice = "Merge values into fewer first, or ask for an odds ratio or a correlation."
-    what = f"the mutual information of {cells:,} cells"
+    what = f"the mutual information of {several(cells, 'cell')}"
     refuse_beyond(_BYTES, 8 * cells * max(cells, _DRAWS), what, advice, ParameterError)
     estimates = fit.estimated(asked.rows, on_row)
     if not np.isfinite(estimates.variances).all():

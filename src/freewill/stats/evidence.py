@@ -262,9 +262,9 @@ def refuse_vast_joint(alphabet: Alphabet) -> None:
         some = ", ".join(map(repr, attributes[:2]))
         raise EvidenceError(
             f"the joint distribution of {several(len(attributes), 'attribute')} has "
-            f"{alphabet.size:,} records, and at most {most:,} are estimated. Take marginals, which "
-            f"need no joint distribution: evidence.marginal({some}), in commands --of "
-            f"{','.join(attributes[:2])}."
+            f"{several(alphabet.size, 'record')}, and at most {most:,} are estimated. Take "
+            f"marginals, which need no joint distribution: evidence.marginal({some}), in commands "
+            f"--of {','.join(attributes[:2])}."
         )
 
 

@@ -125,7 +125,13 @@ class Product:
         >>> Product(a=Linear(0, 1), b=Linear(0, 1), c=Linear(0, 1)).places(["c", "a"])
         [0, 2]
         """
-        listed, known = list(names), list(self.attributes)
+        known = list(self.attributes)
+        try:
+            listed = list(names)
+        except TypeError:
+            raise AlphabetError(
+                f"attributes {shown(names)}: expected some of {', '.join(known)}, as a list."
+            ) from None
         for place, name in enumerate(listed):
             if not isinstance(name, str) or name not in known:
                 raise AlphabetError(
