@@ -133,7 +133,7 @@ def _agreement(tables: list[_Table], sizes: list[int]) -> tuple[FloatArray, Floa
         if shape != there:
             raise ParameterError(
                 f"tables of {', '.join(tables[one].names)} and of {', '.join(tables[other].names)}:"
-                f" {', '.join(common)} is of shape {shape} in one and of {there} in the other."
+                f" {', '.join(common)} has values in one by {shape}, in the other by {there}."
             )
         block = np.zeros((first.max() + 1, whole))
         block[first, starts[one] + np.arange(first.size)] = 1.0
