@@ -11,6 +11,7 @@ import freewill as fw
 from dashboard_cases import drawn, entered, looking, serving, waiting
 from freewill.domain.survey import Survey
 from pages_cases import browsing
+from question_cases import PAIR, answers
 
 AGES = fw.Linear(18, 97, unit="year")
 OLD = Survey(
@@ -62,14 +63,39 @@ def post(served, survey, rows, rng):
 
 def shoot(page, file, height):
     """Take a picture, in as few colours as it needs."""
+    page.screenshot(path=file, clip={"x": 0, "y": 0, "width": 1000, "height": height})
+    few_colours(file)
+
+
+def few_colours(file):
+    """Write a picture anew, small."""
     from PIL import Image  # noqa: PLC0415
 
-    page.screenshot(path=file, clip={"x": 0, "y": 0, "width": 1000, "height": height})
     Image.open(file).convert("RGB").quantize(COLOURS, dither=0).save(file, optimize=True)
+
+
+def cross(folder, rng):
+    """Take a picture of two questions together."""
+    rows, _ = answers(PAIR, 20_000, rng)
+    with (
+        tempfile.TemporaryDirectory() as store,
+        serving(Path(store), PAIR) as served,
+        browsing() as browser,
+        looking(browser) as watched,
+    ):
+        served.post(PAIR, rows)
+        watched.page.set_viewport_size({"width": 760, "height": 840})
+        page = entered(watched, served, PAIR)
+        waiting(page, "document.querySelector('#cross-caption').textContent.includes('±')")
+        page.wait_for_timeout(500)
+        file = folder / "dashboard-cross.png"
+        page.locator("#crossing").screenshot(path=file)
+        few_colours(file)
 
 
 def main(folder):
     rng = np.random.default_rng(3)
+    cross(folder, rng)
     with tempfile.TemporaryDirectory() as store, serving(Path(store), OLD, LUNCH) as served:
         post(served, OLD, drawn(OLD, 30_000, rng, ages(), [0.25, 0.35, 0.4]), rng)
         post(served, LUNCH, drawn(LUNCH, 45_000, rng, places(), [0.5, 0.3, 0.2]), rng)

@@ -1,12 +1,13 @@
 """What the tests ask of freewill.js, wherever it runs, and the answers that Python gives."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tools.javascript import Run
+from tools.javascript import MODULE, Run
 from tools.javascript.cases import written
 
 import freewill as fw
@@ -81,3 +82,12 @@ def _reports(pairs: list[tuple[Any, int]]) -> np.ndarray:
 def skipped(there: bool, what: str) -> pytest.MarkDecorator:
     """Skip with a reason where a program is missing."""
     return pytest.mark.skipif(not there, reason=f"no {what} on this machine")
+
+
+def trial(name: str, given: Any = None) -> Any:
+    """Run a trial of device_trials.mjs, of memory and budget, in Node."""
+    script = Path(__file__).parent / "device_trials.mjs"
+    command = ["node", str(script), str(MODULE), name, json.dumps(given)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

@@ -30,6 +30,18 @@ def surveys() -> dict[str, fw.Survey]:
         "careful": "Much noise: hardly anything can be learnt about you alone.",
         "relaxed": "Less noise: it helps the survey more.",
     }
+    ages, modes = fw.Linear(18, 97, unit="year"), fw.Categorical(["car", "bus", "bicycle"])
+    age = fw.Survey(
+        ages,
+        {"careful": fw.Geometric(ages, 0.04), "no answer": fw.Silent(ages)},
+        question="How old are you?",
+    )
+    commute = fw.Survey(
+        modes,
+        {"careful": fw.KRR(modes, 0.8), "relaxed": fw.KRR(modes, 2.0)},
+        question="How do you come to work?",
+        descriptions=words,
+    )
     return {
         "places": fw.Survey(
             city,
@@ -45,6 +57,7 @@ def surveys() -> dict[str, fw.Survey]:
             question="How often do you smoke?",
             descriptions=words,
         ),
+        "travel": fw.Questionnaire({"age": age, "commute": commute}, title="How we travel"),
     }
 
 
@@ -104,7 +117,29 @@ def main() -> None:
         page.get_by_role("button", name="Draw").click()
         page.get_by_role("heading", name="This is what will be sent").wait_for()
         keep(page, "page-report.png")
+        questions(
+            browser.new_context(viewport=PHONE, color_scheme="light").new_page(), at["travel"]
+        )
         browser.close()
+
+
+def questions(page: Any, address: str) -> None:
+    """Take pictures of several questions, and of what is spent on them."""
+    page.goto(address)
+    page.get_by_label("Or type it").fill("41")
+    page.get_by_role("button", name="Next").click()
+    page.get_by_label("careful").check()
+    page.get_by_role("button", name="Next question").click()
+    page.get_by_label("bus").check()
+    page.get_by_role("button", name="Next").click()
+    page.get_by_label("relaxed").check()
+    page.mouse.move(0, 0)
+    page.mouse.wheel(0, -2000)
+    page.wait_for_timeout(300)
+    keep(page, "page-question.png")
+    page.get_by_role("button", name="Look at all of it").click()
+    page.get_by_role("heading", name="Before your reports are drawn").wait_for()
+    keep(page, "page-ready.png")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import pytest
 
 import freewill as fw
 
-_Offer = pytest.importorskip("freewill.collector.intake", exc_type=ImportError)._Offer
+Offer = pytest.importorskip("freewill.collector.intake", exc_type=ImportError).Offer
 
 HEX = fw.Categorical(["ab", "cd", "ff", "0a"])
 WIDE = fw.Linear(0, 99)
@@ -13,9 +13,9 @@ WIDE = fw.Linear(0, 99)
 
 @pytest.mark.parametrize("mechanism", [fw.KRR(HEX, 1.0), fw.Identity(HEX)], ids=str)
 def test_labels_that_look_like_bytes_are_labels(mechanism):
-    offer = _Offer(mechanism, 0, 100, 10)
+    offer = Offer(mechanism, 0, 100, 10)
     assert offer.outputs(["cd", "ff", "ab", "cd"]) == [
-        _Offer(fw.KRR(fw.Linear(0, 3), 1.0), 0, 100, 10).outputs([n])[0] for n in (1, 2, 0, 1)
+        Offer(fw.KRR(fw.Linear(0, 3), 1.0), 0, 100, 10).outputs([n])[0] for n in (1, 2, 0, 1)
     ]
     (wrong,) = offer.outputs(["0f"])
     assert not isinstance(wrong, bytes)
@@ -26,7 +26,7 @@ def test_wide_bits_are_the_bytes_that_their_digits_say(mechanism):
     rng = np.random.default_rng(0)
     packed = mechanism.obfuscate(rng.integers(100, size=20), rng)
     texts = [row.tobytes().hex() for row in packed]
-    offer = _Offer(mechanism, 0, 1000, 10)
+    offer = Offer(mechanism, 0, 1000, 10)
     assert offer.outputs(texts) == [row.tobytes() for row in packed]
     # One that is wrong sends all the long way, which finds it.
     for wrong in (texts[0][:-1] + " ", texts[0][:-2], "f" * len(texts[0]), 3, texts[0].upper()):

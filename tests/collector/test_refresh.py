@@ -5,6 +5,7 @@ import sys
 import numpy as np
 
 import freewill as fw
+from freewill.collector.questions import Subject
 from service_cases import SURVEY, needs_serve, people, served
 
 pytestmark = needs_serve
@@ -30,7 +31,7 @@ def test_a_refresh_runs_through_few_files(tmp_path):
             # The first one loads what is loaded once.
             sys.setprofile(enter if seed else before)
             try:
-                estimates.made(client.survey)
+                estimates.made(Subject(client.survey))
             finally:
                 sys.setprofile(before)
 

@@ -231,7 +231,7 @@ def test_long_bodies_and_batches_are_refused_before_they_are_in_memory(path, mon
         split = await client.ask("POST", address, headers=headers, chunks=[good[:9], good[9:]])
         assert split.json == {"stored": 1, "known": 0}
         client.made.uploads.most = 10**6
-        monkeypatch.setattr("freewill.collector.intake.MOST_REPORTS", 3)
+        monkeypatch.setattr("freewill.collector.bodies.MOST_REPORTS", 3)
         many = [sent("relaxed", 1) for _ in range(4)]
         assert (await client.post(many)).status == 413
         assert (await client.post(many[:3])).status == 200
@@ -375,13 +375,13 @@ def test_a_fault_of_our_own_is_told_as_json(path, monkeypatch):
 
 def test_lines_that_are_no_reports_take_no_memory_of_their_own():
     """A list of all lines would take forty times the body."""
-    intake = pytest.importorskip("freewill.collector.intake")
+    bodies = pytest.importorskip("freewill.collector.bodies")
     refusals = pytest.importorskip("freewill.collector.answers")
     for lines in (b"11\n" * (1 << 20), b"\n" * (1 << 20)):
         tracemalloc.start()
         try:
             with pytest.raises(refusals.RefusedError):
-                intake.decoded(lines, lines=True)
+                bodies.decoded(lines, lines=True)
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

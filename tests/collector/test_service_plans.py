@@ -17,6 +17,7 @@ from freewill.cli.application import app
 from freewill.collector import estimates, planning
 from freewill.collector.answers import RefusedError
 from freewill.collector.planning import question_of
+from freewill.collector.questions import Subject
 from freewill.domain.survey import Survey
 from freewill.stats.planning.design import MOST_PEOPLE, needed_for_interval
 from service_cases import MENU, PATIENCE, SURVEY, needs_serve, people, sent, served
@@ -58,7 +59,7 @@ def test_a_plan_is_the_librarys_at_the_estimate_and_the_shares_of_now(path, surv
         counts = dict.fromkeys(survey.mechanisms, 0)
         counts |= {group.name: group.people for group in evidence.groups}
         shares = {name: many / evidence.people for name, many in counts.items()}
-        theta = client.made.estimates.latest(client.survey).estimate
+        theta = client.made.estimates.latest(Subject(client.survey)).estimate
         assert np.abs(theta.theta - fw.gibu(evidence).theta).max() < 1e-2
         expected = fw.plan(
             survey,

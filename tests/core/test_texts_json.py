@@ -104,7 +104,7 @@ BODIES = {
 def test_a_field_that_stands_twice_in_a_body_is_refused(name, form):
     pytest.importorskip("msgspec")
     from freewill.collector.answers import RefusedError  # noqa: PLC0415
-    from freewill.collector.intake import decoded  # noqa: PLC0415
+    from freewill.collector.bodies import decoded  # noqa: PLC0415
 
     body = {
         "one": BODIES[name],
@@ -119,7 +119,7 @@ def test_a_field_that_stands_twice_in_a_body_is_refused(name, form):
 
 def test_values_that_look_like_names_are_no_names():
     pytest.importorskip("msgspec")
-    from freewill.collector.intake import decoded  # noqa: PLC0415
+    from freewill.collector.bodies import decoded  # noqa: PLC0415
 
     rows = [
         {"mechanism": "report_id", "report": "mechanism", "report_id": "value"},

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.device import device as devices
+from freewill.device import values
 from freewill.domain.alphabets.base import readable
 from freewill.domain.draws.sources import GivenBytes
 from freewill.errors import AlphabetError, BudgetError, DeviceError, LawError
@@ -71,14 +71,14 @@ def test_the_bytes_are_the_operating_systems(monkeypatch):
         monkeypatch.setattr(
             os, "urandom", lambda count, place=place: bytes(next(place) for _ in range(count))
         )
-        text = devices.drawn_text(mechanism, 1)
+        text = values.drawn_text(mechanism, 1)
         monkeypatch.undo()
         drawn = mechanism.draw(1, given)
         assert len(stream) - len(bytes(place)) == given.used
         assert text == (
             drawn.tobytes().hex()
             if mechanism.output_space.alphabet is None
-            else devices.texts(mechanism.output_space.alphabet, [drawn])[0]
+            else values.texts(mechanism.output_space.alphabet, [drawn])[0]
         )
 
 
@@ -242,8 +242,8 @@ def test_every_report_comes_back_from_its_text(data):
     mechanism = data.draw(st.sampled_from([one for one in EVERY if one.output_space.alphabet]))
     space = mechanism.output_space.alphabet
     index = data.draw(st.integers(0, space.size - 1))
-    text = devices.texts(space, [index])[0]
-    assert mechanism.received([devices.as_report(text, mechanism)]).tolist() == [index]
+    text = values.texts(space, [index])[0]
+    assert mechanism.received([values.as_report(text, mechanism)]).tolist() == [index]
 
 
 def test_a_report_that_the_mechanism_does_not_give_is_refused():
@@ -253,7 +253,7 @@ def test_a_report_that_the_mechanism_does_not_give_is_refused():
         (EVERY[1], "maybe"),
     ):
         with pytest.raises(DeviceError, match="gives no such report"):
-            devices.as_report(text, mechanism)
+            values.as_report(text, mechanism)
 
 
 def test_a_law_that_cannot_be_listed_costs_the_infinite():

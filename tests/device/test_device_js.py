@@ -1,10 +1,7 @@
 """Memory and budget of freewill.js, in Node: the promises of Python's, and the same text."""
 
-import json
 import shutil
-import subprocess
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,26 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
+from device_cases import trial
 from freewill.device.budget import cost, diameter
 from freewill.device.memory import amount, amount_text
 from profiles import examples
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
-MODULE = Path(fw.__file__).parent / "device" / "js"
 LINE, CITY = fw.Linear(0, 9), fw.Grid(4, 3, cell=(0.5, 0.7))
 SURVEY = fw.Survey(
     CITY,
     {"plane": fw.PlanarGeometric(CITY, 0.8), "bits": fw.RAPPOR(CITY, 1.0), "k": fw.KRR(CITY, 0.1)},
     question="Où est-ce?",
 )
-
-
-def trial(name, given=None):
-    script = Path(__file__).parents[1].joinpath("device_trials.mjs")
-    command = ["node", str(script), str(MODULE), name, json.dumps(given)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 @pytest.mark.slow

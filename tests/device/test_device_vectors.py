@@ -21,8 +21,8 @@ def test_python_reproduces_the_vectors():
         report = written(mechanism, mechanism.draw(case["index"], source))
         assert (report, source.used) == (case["report"], case["used"]), case["name"]
     kinds = {one.name for survey in offered for one in survey.mechanisms.values()}
-    # Families have draws of their own: test_family_js.py.
-    assert kinds == {*BY_NAME} - {"family"}
+    # Families have draws of their own: test_family_js.py; and silence draws nothing.
+    assert kinds == {*BY_NAME} - {"family", "silent"}
 
 
 @pytest.mark.later

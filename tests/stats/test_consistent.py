@@ -132,7 +132,7 @@ GOOD = (np.full(2, 0.5), np.full(2, 0.1))
         ({"a": (np.array([0.5, np.nan]), np.full(2, 0.1))}, "finite shares"),
         ({("a", "b"): (np.full((2, 2), 0.2), np.full((2, 2), 0.1)), ("b", "a"): GOOD}, "axis"),
         ({("a", "b"): (np.full((2, 2), 0.2), np.full((2, 2), 0.1)),
-          ("b", "c"): (np.full((3, 2), 0.2), np.full((3, 2), 0.1))}, "values in one"),
+          ("b", "c"): (np.full((3, 2), 0.2), np.full((3, 2), 0.1))}, "the sizes of b are"),
         ({("a", "a"): (np.full((2, 2), 0.2), np.full((2, 2), 0.1))}, "comes twice"),
         ({("a", "b"): fw.collect([(fw.KRR(fw.Linear(0, 3), 1.0), [0, 1])])}, "of one question"),
     ],

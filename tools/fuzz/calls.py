@@ -16,7 +16,6 @@ from tools.fuzz.goods import (
     MEMORY,
     ONE,
     PATH,
-    RECORDS,
     REPORTS,
     SHOWN,
     SOME,
@@ -25,8 +24,6 @@ from tools.fuzz.goods import (
     TWO_THETAS,
     WORDS,
     Drawn,
-    answered,
-    asked_of_records,
     asking,
     drawn,
     forgetting,
@@ -35,7 +32,6 @@ from tools.fuzz.goods import (
     one,
     own,
     parts,
-    records,
     reporting,
     rowing,
     saved,
@@ -46,6 +42,7 @@ from tools.fuzz.goods import (
 )
 from tools.fuzz.hostile import anything
 from tools.fuzz.made import MADE
+from tools.fuzz.record_calls import RECORD_CALLS
 from tools.fuzz.surveys import SPECS, use
 
 UNCALLED = {
@@ -74,6 +71,7 @@ UNCALLED = {
 _CALLBACKS = {"estimator", "on_step", "show", "collect"}
 """What these raise is the caller's own."""
 CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
+    **RECORD_CALLS,
     "Linear": (fw.Linear, {"first": 0, "last": 3, "step": 1, "unit": "year"}),
     "Categorical": (fw.Categorical, {"labels": ["a", "b"]}),
     "Grid": (fw.Grid, {"columns": 2, "rows": 2, "cell": 1.0, "bounds": None}),
@@ -82,9 +80,6 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
         fw.Grid.box,
         {"south": 0.0, "north": 1.0, "west": 0.0, "east": 1.0, "columns": 2, "rows": 2},
     ),
-    "Product": (fw.Product, {"a": LINE, "b": fw.Categorical(["a", "b"]), "weights": None}),
-    "product.encode": (RECORDS.encode, {"values": [{"a": 0, "b": "a"}, (1, "b")]}),
-    "product.places": (RECORDS.places, {"names": ["a"]}),
     "alphabet.encode": (of_alphabet("encode"), {"values": [0]}),
     "alphabet.encode_inside": (of_alphabet("encode_inside"), {"values": [0]}),
     "alphabet.decode": (of_alphabet("decode"), {"indices": [0]}),
@@ -109,10 +104,6 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "merge": (
         fw.merge,
         {"several": Drawn(lambda case: [one(), case.pick([two(), anything(case)])])},
-    ),
-    "evidence.marginal": (
-        Drawn(lambda case: lambda name: answered().marginal(name)),
-        {"name": "a"},
     ),
     "evidence +": (Drawn(lambda case: one().__add__), {"other": EITHER}),
     "evidence.only": (Drawn(lambda case: lambda name: two().only(name)), {"name": "k-rr"}),
@@ -150,54 +141,6 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
             "start": None,
             "on_step": None,
         },
-    ),
-    "intervals of attributes": (
-        fw.intervals,
-        {"evidence": Drawn(lambda case: records()), "of": fw.functionals.of("age", "mean")},
-    ),
-    "functionals.of": (
-        asked_of_records(fw.functionals.of),
-        {"names": "age", "what": "mean", "given": {"vote": "a"}},
-    ),
-    "functionals.odds_ratio": (
-        asked_of_records(fw.functionals.odds_ratio),
-        {"age": [0, 1], "vote": "a"},
-    ),
-    "functionals.difference_of_means": (
-        asked_of_records(fw.functionals.difference_of_means),
-        {"name": "age", "vote": ("a", "b")},
-    ),
-    "functionals.conditional_mean": (
-        asked_of_records(fw.functionals.conditional_mean),
-        {"name": "age", "vote": "a"},
-    ),
-    "functionals.correlation": (
-        asked_of_records(fw.functionals.correlation),
-        {"one": "age", "other": "income"},
-    ),
-    "functionals.mutual_information": (
-        asked_of_records(fw.functionals.mutual_information),
-        {"one": "age", "other": "vote"},
-    ),
-    "independent": (
-        fw.independent,
-        {"evidence": Drawn(lambda case: records()), "one": "age", "other": "vote", "level": 0.95},
-    ),
-    "consistent": (
-        fw.consistent,
-        {"tables": Drawn(lambda case: {"age": (case.pick([THETA, anything(case)]), [0.1] * 4)})},
-    ),
-    "estimate.marginal": (
-        Drawn(lambda case: lambda name: fw.gibu(records()).marginal(name)),
-        {"name": "age"},
-    ),
-    "estimate.given": (
-        Drawn(lambda case: lambda vote: fw.gibu(records()).given(vote=vote)),
-        {"vote": ["a", "b"]},
-    ),
-    "estimate.marginal.intervals": (
-        Drawn(lambda case: lambda **o: fw.gibu(records()).marginal("age").intervals(**o)),
-        {"of": "mean", "level": 0.95, "joint": False},
     ),
     "intervals.table": (
         Drawn(lambda case: fw.intervals(two()).table),
@@ -326,10 +269,6 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "explain": (fw.explain, {"given": ANY, "choice": None}),
     "explain a survey": (fw.explain, {"given": SURVEY, "choice": "k"}),
     "Guarantee": (fw.Guarantee, {"kind": "ldp", "epsilon": 1.0, "unit": ""}),
-    "JointGuarantee": (
-        fw.JointGuarantee,
-        {"kind": "ldp", "epsilon": 2.0, "unit": "", "parts": (("a", fw.Guarantee("ldp", 1.0)),)},
-    ),
     "AdversaryLoss": (
         fw.AdversaryLoss,
         {"adversary_loss": 1.0, "user_loss": 1.0, "entropy": 1.0},
@@ -352,10 +291,6 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "krr_error_bound": (fw.krr_error_bound, BOUND),
     "rappor_error_bound": (fw.rappor_error_bound, BOUND),
     "Survey": (fw.Survey, {"alphabet": LINE, "mechanisms": {"k": KRR}}),
-    "Questionnaire": (
-        fw.Questionnaire,
-        {"questions": {"a": SURVEY, "b": SURVEY}, "title": "Both", "weights": None},
-    ),
     "Survey of a name": (Drawn(named), {"name": "k"}),
     "Survey.load": (fw.Survey.load, {"path": PATH}),
     "Survey.from_spec": (fw.Survey.from_spec, {"spec": SURVEY.spec()}),

@@ -8,5 +8,5 @@ import { TRIALS } from "./trial.js";
 const [module, job, bytes] = process.argv.slice(2);
 const freewill = await import(pathToFileURL(module).href);
 const { trial, given } = JSON.parse(readFileSync(job, "utf8"));
-const result = TRIALS[trial](freewill, given, new Uint8Array(readFileSync(bytes)));
+const result = await TRIALS[trial](freewill, given, new Uint8Array(readFileSync(bytes)));
 process.stdout.write(JSON.stringify(result));

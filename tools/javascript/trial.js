@@ -93,6 +93,18 @@ export const TRIALS = {
     return asked.map((/** @type {any} */ [name, value]) => answer(freewill, () => read.report(name, value)));
   },
 
+  /** Give rows of several questions, drawn from one stream, and where in it each of them ends. */
+  async answers({ Device, GivenBytes, Survey }, { survey, cases }, bytes) {
+    const [read, source] = [Survey.parse(survey), new GivenBytes(bytes)];
+    const device = new Device(read, { source });
+    const found = [];
+    for (const { choices, index, epsilons } of cases) {
+      const values = [...read.questions].map(([name, own]) => [name, own.alphabet.decode(index[name])]);
+      found.push([await device.row(Object.fromEntries(values), choices, epsilons), source.used]);
+    }
+    return found;
+  },
+
   /** Draw where there is no generator. */
   withoutCrypto(freewill, { survey, name, value }) {
     const own = Object.getOwnPropertyDescriptor(globalThis, "crypto");

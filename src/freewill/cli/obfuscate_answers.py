@@ -14,7 +14,7 @@ from freewill.core.types import BoolArray, IntArray
 from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
-from freewill.errors import AlphabetError, ParameterError, raised_as, several
+from freewill.errors import AlphabetError, ParameterError, raised_as
 
 _POINT = "."
 
@@ -139,8 +139,8 @@ def _columns(given: list[str], questionnaire: Questionnaire) -> dict[str, list[s
         some = told[name].split(",") if len(axes) > 1 and name in told else [told.get(name, name)]
         if len(some) != len(axes):
             raise AlphabetError(
-                f"question {name!r}: values of {own.alphabet} stand in "
-                f"{several(len(axes), 'column')}. Give "
+                f"question {name!r}: values of {own.alphabet} have the columns "
+                f"{', '.join(axes)}. Give "
                 f"--column {name}={','.join(axis.upper() for axis in axes)}."
             )
         columns[name] = some

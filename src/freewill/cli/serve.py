@@ -9,6 +9,7 @@ from freewill.cli.options import integral, load_survey, option
 from freewill.cli.show import remark, say
 from freewill.collector.serving import serve as run
 from freewill.domain.programs import undrawable
+from freewill.domain.questionnaire import Questionnaire
 from freewill.errors import ParameterError
 
 _MOST_PORTS = 65535
@@ -43,8 +44,10 @@ def serve(
         raise ParameterError(f"--port {port}: expected 0 to {_MOST_PORTS}.")
     offered = {str(path): load_survey(path) for path in surveys}
     for name, survey in offered.items():
-        if fault := undrawable(survey.mechanisms):
-            remark(f"{name}: {fault}")
+        questions = survey.questions if isinstance(survey, Questionnaire) else {"": survey}
+        for asked, own in questions.items():
+            if fault := undrawable(own.mechanisms):
+                remark(f"{name}: {asked and f'question {asked!r}: '}{fault}")
     run(offered, _show, host, port, store, min_people, public, new_token)
     say("stopped: everything that was acknowledged is in the store.")
 

@@ -28,11 +28,14 @@ from freewill.collector.estimates import Estimates
 from freewill.collector.intake import Intake, Uploads, metrics_text, unknown_survey
 from freewill.collector.openapi import CSV, PARQUET, SURVEY, TEXT, Operation, handlers_of
 from freewill.collector.planning import Plans, question_of
+from freewill.collector.questions import Subject, subject_of
+from freewill.collector.records import intake_of
 from freewill.collector.site import site_routes
 from freewill.collector.store import Store, is_token
 from freewill.collector.surveys import MIN_PEOPLE, evidence_of, people_by_day, people_of, survey_id
 from freewill.collector.writer import Writer, today
 from freewill.core.presented import json_bytes
+from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.io.evidence_file import save_evidence
 
@@ -55,6 +58,18 @@ _QUESTION = (
 )
 
 
+_OF = openapi.parameter(
+    "of",
+    "Of a survey of several questions: which one, or two of them with a comma between",
+    {"type": "string"},
+    required=False,
+)
+
+
+def _subject(request: Request, intake: Intake) -> Subject:
+    return subject_of(intake.id, intake.survey, request.query_params.multi_items())
+
+
 class Collector:
     """Answers for the surveys of one store; where it is `public`, everyone may see estimates.
 
@@ -70,7 +85,9 @@ class Collector:
         public: bool = False,
     ) -> None:
         self.store, self.public = store, public
-        self.intakes = {survey_id(survey): Intake(survey, store.add(survey)) for survey in surveys}
+        self.intakes = {
+            survey_id(survey): intake_of(survey, store.add(survey)) for survey in surveys
+        }
         self.writer, self.estimates = Writer(store), Estimates(store, min_people)
         self.uploads = Uploads(self.intakes, self.writer)
         self.plans = Plans(self.estimates)
@@ -88,6 +105,7 @@ class Collector:
                         "title": intake.survey.title,
                         "alphabet": str(intake.survey.alphabet),
                         "mechanisms": list(intake.survey.mechanisms),
+                        "questions": list(getattr(intake.survey, "questions", {})),
                         "closed": self.store.survey(view, own).closed,
                     }
                     for own, intake in self.intakes.items()
@@ -105,26 +123,36 @@ class Collector:
 
     @Operation(f"{SURVEY}/people", openapi.People, (404,), access="readers")
     def people(self, request: Request, intake: Intake) -> openapi.People:
-        """Return how many people chose each mechanism, by day."""
+        """Return how many people chose each mechanism, by day; of several questions, for each."""
         with self.store.view() as view:
             stored = self.store.survey(view, intake.id)
-            return {
+            people = people_of(view, stored)
+            answer: openapi.People = {
                 "id": intake.id,
-                "people": people_of(view, stored),
+                "people": people,
                 "min_people": self.estimates.min_people,
                 "closed": stored.closed,
                 "days": people_by_day(view, stored),
             }
+            if isinstance(intake.survey, Questionnaire):
+                with contextlib.suppress(RefusedError):  # too many reports: days are told alone
+                    answer["questions"] = self.estimates.records.choices(view, stored, people)
+            return answer
 
-    @Operation(f"{SURVEY}/estimate", openapi.Estimate, (404, 409), access="readers")
+    @Operation(
+        f"{SURVEY}/estimate", openapi.Estimate, (404, 409, 422), access="readers", query=(_OF,)
+    )
     async def estimate(self, request: Request, intake: Intake) -> Response:
-        """Return the estimate of what is stored now, with intervals and checks."""
-        return Response(await self.estimates.current(intake.id), media_type=JSON)
+        """Return the estimate of what is stored now, with intervals and checks.
 
-    @Operation(f"{SURVEY}/table", CSV, (404, 409), access="readers")
+        Of several questions, of one of them, or of two with their cross table.
+        """
+        return Response(await self.estimates.current(_subject(request, intake)), media_type=JSON)
+
+    @Operation(f"{SURVEY}/table", CSV, (404, 409, 422), access="readers", query=(_OF,))
     async def table(self, request: Request, intake: Intake) -> Response:
         """Return the estimate as CSV, as `freewill estimate --csv` writes it."""
-        text = await self.estimates.after(self.estimates.table, intake.id)
+        text = await self.estimates.after(self.estimates.table, _subject(request, intake))
         headers = {"content-disposition": f'attachment; filename="{intake.id}.csv"'}
         return Response(text, 200, headers, media_type=CSV)
 
@@ -132,6 +160,9 @@ class Collector:
     async def plan(self, request: Request, intake: Intake) -> Any:
         """Return how many more people it takes until intervals are short enough."""
         target, of = question_of(request.query_params.multi_items())
+        if isinstance(intake.survey, Questionnaire):
+            advice = "Take the evidence, and run `freewill plan`."
+            raise RefusedError(409, "plans of several questions are not made here yet", advice)
         return await self.estimates.after(self.plans.made, intake.id, target, of)
 
     @Operation(f"{SURVEY}/evidence", PARQUET, (404, 409), access="administrator")

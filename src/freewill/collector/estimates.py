@@ -13,10 +13,12 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from freewill.collector.answers import RefusedError
+from freewill.collector.questions import Records, Subject, cell_weights, table_of
 from freewill.collector.store import Store
-from freewill.collector.surveys import evidence_of, people_of
+from freewill.collector.surveys import people_of
 from freewill.core.frames import csv_text
 from freewill.core.presented import json_bytes, portable
+from freewill.domain.alphabets.base import attributes_of
 from freewill.errors import FreewillError, several
 from freewill.numeric.solvers.likelihood import OnStep
 from freewill.present.document import checks_content, intervals_content
@@ -27,6 +29,8 @@ from freewill.stats.intervals import COLUMNS
 _Result = TypeVar("_Result")
 _PATIENCE = 5.0
 """Seconds that an end waits for what is being computed; it is lost then, and can be made again."""
+TABLES_AT_ONCE = 64
+"""Cells of a table up to which its intervals are made with the estimate."""
 AT_ONCE = 256
 """Values up to which all of it takes less than half a second, and is made with the estimate."""
 _BESIDE_AT_ONCE = 256
@@ -53,6 +57,7 @@ CHOICE_BEYOND = (
     f"not tested: the choice depends on the value, and testing laws given the choice takes long "
     f"for more than {_MOST_BESIDE} values. {_ELSEWHERE}"
 )
+BY_QUESTION = "tested question by question: ask for one of them"
 STREAMED = (
     f"not computed: the reports do not fit in the server's memory. {_ELSEWHERE} and `freewill "
     f"estimate --intervals`"
@@ -62,6 +67,8 @@ STREAMED = (
 def takes_long(made: Fit) -> bool:
     """Say whether all of it takes longer than whoever asks for an estimate should wait."""
     size = made.evidence.alphabet.size
+    if attributes_of(made.evidence.alphabet):
+        return size > TABLES_AT_ONCE
     if size > AT_ONCE or size * len(made.evidence.groups) <= _BESIDE_AT_ONCE:
         return size > AT_ONCE
     return not is_free(made)
@@ -73,6 +80,8 @@ def uncertainty_of(made: Fit, on_step: OnStep | None = None) -> dict[str, Any]:
     `on_step` is called along the way through the intervals; what it raises ends the work.
     """
     alphabet = made.evidence.alphabet
+    if attributes_of(alphabet):
+        return _table_uncertainty(made, on_step)
     # The band of a map would be a third map, which says no more than that of the widths.
     banded = len(alphabet.axes) == 1 and alphabet.size <= _MOST_BANDED
     alone, band, reason = None, None, ""
@@ -93,6 +102,18 @@ def uncertainty_of(made: Fit, on_step: OnStep | None = None) -> dict[str, Any]:
         }
     )
     return content
+
+
+def _table_uncertainty(made: Fit, on_step: OnStep | None) -> dict[str, Any]:
+    """Return the intervals of the cells of a table; checks are those of its questions."""
+    content = _unknown(BY_QUESTION, people=made.evidence.people)
+    try:
+        cells = made.intervals(of=cell_weights(made.evidence.alphabet), on_step=on_step)
+        content |= {"intervals": intervals_content(cells)}
+        content["uncertainty"]["reason"] = ""
+    except FreewillError as error:
+        content["uncertainty"]["reason"] = str(error)
+    return portable(content)  # type: ignore[no-any-return]
 
 
 def _laws_beyond(made: Fit) -> str:
@@ -120,6 +141,8 @@ class Latest:
     """The day on which the survey was closed."""
     whole: bytes | None
     """The JSON, with intervals and checks where these were made at once; else they follow."""
+    stored: int
+    """People who answered the survey, some of whom may be silent on what is asked for."""
 
 
 @dataclass(eq=False)
@@ -128,66 +151,80 @@ class Estimates:
 
     store: Store
     min_people: int
-    _latest: dict[str, Latest] = field(default_factory=dict)
-    _running: dict[str, "asyncio.Future[bytes]"] = field(default_factory=dict)
+    records: Records = field(default_factory=Records)
+    _latest: dict[Subject, Latest] = field(default_factory=dict)
+    _running: dict[Subject, "asyncio.Future[bytes]"] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="estimate")
-        self._later = Later(self.store)
+        self._later = Later(self.store, self.records)
 
-    async def current(self, survey: str) -> bytes:
+    async def current(self, subject: Subject) -> bytes:
         """Return the estimate of what is stored now, as JSON; who asks meanwhile gets it too."""
-        if survey not in self._running:
-            running = asyncio.ensure_future(self.after(self.made, survey))
-            self._running[survey] = running
-            running.add_done_callback(lambda _: self._running.pop(survey, None))
-        return await asyncio.shield(self._running[survey])
+        if subject not in self._running:
+            running = asyncio.ensure_future(self.after(self.made, subject))
+            self._running[subject] = running
+            running.add_done_callback(lambda _: self._running.pop(subject, None))
+        return await asyncio.shield(self._running[subject])
 
-    def made(self, survey: str) -> bytes:
+    def made(self, subject: Subject) -> bytes:
         """Return the JSON of the estimate of what is stored now."""
-        latest = self.latest(survey)
-        return latest.whole or json_bytes(self.document(survey, latest))
+        latest = self.latest(subject)
+        return latest.whole or json_bytes(self.document(subject, latest))
 
-    def document(self, survey: str, latest: Latest) -> dict[str, Any]:
+    def document(self, subject: Subject, latest: Latest) -> dict[str, Any]:
         """Return what the JSON holds; intervals and checks of many values follow the estimate."""
         if latest.whole is not None:
             return latest.document
-        return {**latest.document, **self._later.of(survey, latest.estimate)}
+        return {**latest.document, **self._later.of(subject, latest.estimate)}
 
-    def latest(self, survey: str) -> Latest:
+    def latest(self, subject: Subject) -> Latest:
         """Make the estimate of what is stored now, unless nothing came since the last one."""
+        survey, of = subject
         with self.store.view() as view:
             stored = self.store.survey(view, survey)
             people = people_of(view, stored)
-            if people < self.min_people:
-                least = f"an estimate is shown of {self.min_people:,} at least"
-                raise RefusedError(
-                    409,
-                    f"{several(people, 'person')} answered, and {least}",
-                    "Wait for more reports. The least number is set by `freewill serve "
-                    "--min-people`.",
-                )
-            before = self._latest.get(survey)
-            if before and (before.estimate.people, before.closed) == (people, stored.closed):
+            self._refuse_few(people)
+            before = self._latest.get(subject)
+            if before and (before.stored, before.closed) == (people, stored.closed):
                 return before
-            made = fit(evidence_of(view, stored), start=before.estimate if before else None)
+            evidence = self.records.about(view, stored, people, of)
+            self._refuse_few(evidence.people)
+            made = fit(evidence, start=before.estimate if before else None)
             document = {**made.estimate.to_dict(), "survey": survey, "closed": stored.closed}
+            document |= {"of": list(of)} if of else {}
+            document |= {"table": table_of(made.estimate)} if len(of) > 1 else {}
             at_once = not takes_long(made)
             document |= uncertainty_of(made) if at_once else {}
         whole = json_bytes(document) if at_once else None
         estimate = replace(made.estimate, evidence=None)
-        self._latest[survey] = Latest(estimate, document, stored.closed, whole)
-        return self._latest[survey]
+        self._latest[subject] = Latest(estimate, document, stored.closed, whole, people)
+        return self._latest[subject]
 
-    def table(self, survey: str) -> str:
+    def _refuse_few(self, people: int) -> None:
+        if people < self.min_people:
+            least = f"an estimate is shown of {self.min_people:,} at least"
+            raise RefusedError(
+                409,
+                f"{several(people, 'person')} answered, and {least}",
+                "Wait for more reports. The least number is set by `freewill serve --min-people`.",
+            )
+
+    def table(self, subject: Subject) -> str:
         """Return the estimate as CSV, with the columns of `freewill estimate --csv`.
 
         Intervals of another number of people, which follow an estimate of many values, are left
         out.
         """
-        latest = self.latest(survey)
-        estimate, document = latest.estimate, self.document(survey, latest)
+        latest = self.latest(subject)
+        estimate, document = latest.estimate, self.document(subject, latest)
         columns = estimate.shares.columns()
+        if len(subject.of) > 1:
+            one, other = document["table"]["questions"]
+            rows, across = document["table"]["rows"], document["table"]["columns"]
+            cells = [(row, column) for row in rows for column in across]
+            columns = {one: [row for row, _ in cells], other: [column for _, column in cells]}
+            columns["share"] = [share for line in document["table"]["shares"] for share in line]
         if document["intervals"] and document["uncertainty"]["people"] == estimate.people:
             columns |= {name: document["intervals"][name] for name in COLUMNS}
             errors = columns["standard_error"]
@@ -218,24 +255,25 @@ class Later:
     """
 
     store: Store
+    records: Records
     compute: Callable[..., dict[str, Any]] = uncertainty_of
-    _computed: dict[str, dict[str, Any]] = field(default_factory=dict)
-    _waiting: dict[str, Estimate] = field(default_factory=dict)
+    _computed: dict[Subject, dict[str, Any]] = field(default_factory=dict)
+    _waiting: dict[Subject, Estimate] = field(default_factory=dict)
     _thread: threading.Thread | None = None
     _ended: bool = False
 
     def __post_init__(self) -> None:
         self._changed = threading.Condition()
 
-    def of(self, survey: str, estimate: Estimate) -> dict[str, Any]:
+    def of(self, subject: Subject, estimate: Estimate) -> dict[str, Any]:
         """Return intervals and checks of an estimate, or of an earlier one; ask for what lacks."""
         if estimate.alphabet.size > MOST_VALUES:
             return _unknown(BEYOND)
         with self._changed:
-            made = self._computed.get(survey)
+            made = self._computed.get(subject)
             pending = made is None or made["uncertainty"]["people"] != estimate.people
             if pending and not self._ended:
-                self._waiting[survey] = estimate
+                self._waiting[subject] = estimate
                 if self._thread is None:
                     # A daemon: what may take minutes does not keep the process from its end.
                     self._thread = threading.Thread(target=self._work, name="later", daemon=True)
@@ -253,24 +291,26 @@ class Later:
                 self._changed.wait_for(lambda: self._ended or bool(self._waiting))
                 if self._ended:
                     return
-                survey = next(iter(self._waiting))
-                start = self._waiting[survey]
+                subject = next(iter(self._waiting))
+                start = self._waiting[subject]
             before = monotonic()
             try:
-                made = self._made(survey, start)
+                made = self._made(subject, start)
             except _EndedError:
                 return
             rest = monotonic() - before
             with self._changed:
-                self._computed[survey] = made
-                self._waiting.pop(survey, None)
+                self._computed[subject] = made
+                self._waiting.pop(subject, None)
 
-    def _made(self, survey: str, start: Estimate) -> dict[str, Any]:
+    def _made(self, subject: Subject, start: Estimate) -> dict[str, Any]:
         people = start.people
         try:
             # The view is closed at once: one open for minutes would let the journal grow.
             with self.store.view() as view:
-                evidence = evidence_of(view, self.store.survey(view, survey))
+                stored = self.store.survey(view, subject.survey)
+                everyone = people_of(view, stored)
+                evidence = self.records.about(view, stored, everyone, subject.of)
             people = evidence.people
             if not evidence.held:
                 return _unknown(STREAMED, people=people)

@@ -1,27 +1,24 @@
 """The intake of reports: read within limits, checked, stored, and only then acknowledged."""
 
 import asyncio
-import io
-import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
-import msgspec
 import numpy as np
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from freewill.collector import answers, openapi
 from freewill.collector.answers import Faults, RefusedError
+from freewill.collector.bodies import ONE, decoded
 from freewill.collector.marks import ID_BYTES
 from freewill.collector.openapi import LINES, SURVEY, Operation, Sent
 from freewill.collector.surveys import Row, Upload, survey_id, to_bytes
 from freewill.collector.writer import Writer
 from freewill.core.presented import json_bytes
-from freewill.core.texts import read_json
+from freewill.core.types import Reports
 from freewill.device.explain import explain
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs import Reason
@@ -29,8 +26,6 @@ from freewill.domain.survey import Survey, listed
 from freewill.errors import several, shown
 from freewill.io.decoding import SentReader, longest_report
 
-MOST_REPORTS = 50_000
-"""Reports of one batch."""
 MOST_BYTES = 8 << 20
 """Bytes of one body."""
 _MOST_AT_ONCE = 64 << 20
@@ -41,82 +36,20 @@ _LARGE = 1 << 16
 """Bytes of a body beyond which it is decoded beside the event loop, where others need not wait."""
 _REMEMBERED = 1 << 16
 """Spellings of reports, of all mechanisms of a survey, that are decoded once."""
-_ESCAPED_LETTER = re.compile(rb"\\u00[5-7]")
-_ONE_OR_MANY, _LINE = msgspec.json.Decoder(Sent | list[Sent]), msgspec.json.Decoder(Sent)
 
 
-def decoded(body: bytes | bytearray, lines: bool) -> Sequence[Sent]:
-    """Read a body: one object, an array of them, or (`lines`) one a line.
-
-    >>> decoded(b'{"mechanism": "coin", "report": 1, "report_id": "00"}', lines=False)
-    [Sent(mechanism='coin', report_id='00', report=1, value=UNSET)]
-    >>> decoded(b'{"mechanism": "coin", "value": "no", "report_id": "00"}', lines=False)[0].report
-    'value:no'
-    """
-    advice = (
-        'Send {"mechanism": name, "report": index or text, "report_id": 32 hexadecimal digits}, '
-        'or "value", a text, in place of "report"; or an array of such objects, or one a line as '
-        "application/x-ndjson. See /v1/openapi.json."
-    )
-    try:
-        sent = _read(body, lines)
-    except msgspec.ValidationError as error:
-        raise RefusedError(422, f"not a report: {error}", advice) from None
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise RefusedError(400, f"not JSON: {error}", advice) from None
-    if not sent:
-        raise RefusedError(422, "a batch without reports", advice)
-    if len(sent) > MOST_REPORTS:
-        raise RefusedError(
-            413,
-            f"a batch of more than {MOST_REPORTS:,} reports",
-            f"Send at most {MOST_REPORTS:,} at a time.",
-        )
-    return sent
-
-
-def _read(body: bytes | bytearray, lines: bool) -> list[Sent]:
-    """Read reports; refuse those that name a field twice."""
-    if lines:
-        # Line by line: by itself msgspec also takes an object that goes on in the next line.
-        # And one after the other: a list of all would take many times the memory of the body.
-        sent = list(map(_LINE.decode, islice(_lines(body), MOST_REPORTS + 1)))
-    else:
-        content = _ONE_OR_MANY.decode(body)
-        sent = content if isinstance(content, list) else [content]
-    for row in sent:
-        if row.value is not msgspec.UNSET or row.report is msgspec.UNSET:
-            row.read_value()
-    if len(sent) <= MOST_REPORTS and not _named_once(body, len(sent)):
-        # Slower, and it says which name stands twice, if any does.
-        for part in _lines(body) if lines else (bytes(body),):
-            read_json(part)
-    return sent
-
-
-def _lines(body: bytes | bytearray) -> Iterator[bytes]:
-    return filter(None, map(bytes.strip, io.BytesIO(body)))
-
-
-def _named_once(body: bytes | bytearray, many: int) -> bool:
-    """Say whether it is plain that no field stands twice in any of so many objects.
-
-    Of a name that does, msgspec keeps the last. Each object has all three fields and no other: as
-    many names as objects are one a field, unless some are written with escapes. Where a value looks
-    like a name, there are more.
-    """
-    names = sum(map(body.count, (b'"report"', b'"value"')))
-    return (
-        body.count(b'"mechanism"') == body.count(b'"report_id"') == names == many
-        and _ESCAPED_LETTER.search(body) is None
-    )
-
-
-class _Offer:
+class Offer:
     """A mechanism on offer, and what its reports are in a store."""
 
-    def __init__(self, mechanism: Mechanism, number: int, longest: int, room: int) -> None:
-        self.mechanism, self.number = mechanism, number
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        number: int,
+        longest: int,
+        room: int,
+        stored: Callable[[Reports], list[bytes]] = to_bytes,
+    ) -> None:
+        self.mechanism, self.number, self._stored = mechanism, number, stored
         self._reader, self._room = SentReader(mechanism, longest), room
         self._space = mechanism.output_space
         wide = self._space.packed and not self._space.repeats
@@ -133,7 +66,7 @@ class _Offer:
             packed = bytes.fromhex("".join(map(str, reports)))
             # Blanks are skipped: with any, the bytes are too few.
             rows = np.frombuffer(packed, dtype=np.uint8).reshape(len(reports), self._width)
-            return to_bytes(self._space.checked(rows, self.mechanism.name))
+            return self._stored(self._space.checked(rows, self.mechanism.name))
         except ValueError:
             return None
 
@@ -145,7 +78,7 @@ class _Offer:
                 return packed
         outputs, places, wrong = self._reader.read(reports)
         by_place: dict[int, bytes | Reason] = dict(wrong)
-        for place, output in zip(places.tolist(), to_bytes(outputs), strict=True):
+        for place, output in zip(places.tolist(), self._stored(outputs), strict=True):
             by_place[place] = output
             if self._space.repeats and len(self.remembered) < self._room:
                 self.remembered[reports[place]] = output
@@ -160,40 +93,13 @@ class Intake:
         self.explained = json_bytes(explain(survey).for_devices())
         self.spec = json_bytes(survey.for_devices())
         """The survey as it is given out; that of a large law is not written anew for everyone."""
-        longest = longest_report(survey)
-        room = _REMEMBERED // len(survey.mechanisms)
-        mechanisms = survey.mechanisms.values()
-        offers = {m.id: _Offer(m, numbers[m.id], longest, room) for m in mechanisms}
-        self._offers = {
-            name: offers[survey.mechanisms[own].id] for name, own in survey.names.items()
-        }
+        self.form = ONE
+        self._offers = offers_of(survey, lambda mechanism: (numbers[mechanism.id], to_bytes))
 
     def upload(self, body: bytes | bytearray, lines: bool) -> Upload:
         """Return what is stored of a body whose reports are all right."""
-        sent = decoded(body, lines)
-        rows: list[Row] = []
-        faults: Faults = []
-        later: dict[str, list[int]] = {}
-        for place, row in enumerate(sent):
-            report_id = _id(row.report_id)
-            offer = self._offers.get(row.mechanism)
-            if report_id is None:
-                expected = "expected 128 random bits, as 32 hexadecimal digits"
-                faults.append((place, f"report_id {shown(row.report_id)}: {expected}"))
-            elif offer is None:
-                expected = f"expected {listed(self.survey.mechanisms)}"
-                name = f"{Reason.UNKNOWN_MECHANISM} {shown(row.mechanism)}"
-                faults.append((place, f"{name}: {expected}"))
-            else:
-                output = offer.remembered.get(row.report)
-                if output is None:
-                    later.setdefault(row.mechanism, []).append(place)
-                rows.append((offer.number, output or b"", report_id))
-                continue
-            if len(faults) >= answers.MOST_FAULTS:
-                break
-        if not faults:
-            faults = self._decode_later(sent, later, rows)
+        sent = decoded(body, lines, self.form)
+        rows, faults = self.checked(sent)
         if faults:
             place, first = faults[0]
             raise RefusedError(
@@ -204,6 +110,28 @@ class Intake:
                 faults if len(sent) > 1 else [],
             )
         return Upload(self.id, rows)
+
+    def checked(self, sent: Sequence[Any]) -> tuple[list[Row], Faults]:
+        """Return reports as they are stored, or what is wrong with some of them."""
+        rows: list[Row] = []
+        faults: Faults = []
+        later: dict[str, list[int]] = {}
+        for place, row in enumerate(sent):
+            report_id = id_of(row.report_id)
+            offer = self._offers.get(row.mechanism)
+            if report_id is None:
+                faults.append((place, wrong_id(row.report_id)))
+            elif offer is None:
+                faults.append((place, unknown_mechanism(row.mechanism, self.survey)))
+            else:
+                output = offer.remembered.get(row.report)
+                if output is None:
+                    later.setdefault(row.mechanism, []).append(place)
+                rows.append((offer.number, output or b"", report_id))
+                continue
+            if len(faults) >= answers.MOST_FAULTS:
+                break
+        return rows, faults or self._decode_later(sent, later, rows)
 
     def _decode_later(
         self, sent: Sequence[Sent], later: dict[str, list[int]], rows: list[Row]
@@ -219,12 +147,41 @@ class Intake:
                     number, _, report_id = rows[place]
                     rows[place] = (number, output, report_id)
         return [
-            (place, f"{why}: report {shown(sent[place].report)} of {shown(sent[place].mechanism)}")
+            (place, wrong_report(why, sent[place].report, sent[place].mechanism))
             for place, why in sorted(wrong)[: answers.MOST_FAULTS]
         ]
 
 
-def _id(digits: str) -> bytes | None:
+def offers_of(
+    survey: Survey, kept: Callable[[Mechanism], tuple[int, Callable[[Reports], list[bytes]]]]
+) -> dict[str, Offer]:
+    """Return what is on offer by every name, kept under a number and as bytes."""
+    longest, room = longest_report(survey), _REMEMBERED // len(survey.mechanisms)
+    offers = {}
+    for name, mechanism in survey.mechanisms.items():
+        number, stored = kept(mechanism)
+        offers[name] = Offer(mechanism, number, longest, room, stored)
+    return {name: offers[own] for name, own in survey.names.items()}
+
+
+def wrong_id(given: str) -> str:
+    """Say what an id should be."""
+    return f"report_id {shown(given)}: expected 128 random bits, as 32 hexadecimal digits"
+
+
+def unknown_mechanism(given: Any, survey: Survey) -> str:
+    """Say what is on offer instead."""
+    expected = f"expected {listed(survey.mechanisms)}"
+    return f"{Reason.UNKNOWN_MECHANISM} {shown(given)}: {expected}"
+
+
+def wrong_report(why: Reason, report: Any, mechanism: str) -> str:
+    """Say what is wrong with a report."""
+    return f"{why}: report {shown(report)} of {shown(mechanism)}"
+
+
+def id_of(digits: str) -> bytes | None:
+    """Return the bytes of an id, None where it is none."""
     if len(digits) != 2 * ID_BYTES:
         return None
     try:
@@ -250,7 +207,7 @@ class Uploads:
         openapi.Stored,
         (400, 404, 405, 408, 409, 410, 413, 415, 422, 503, 507),
         method="POST",
-        body=openapi.Reports,
+        body=(openapi.Reports, openapi.ManyAnswers),
     )
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send one report, or many; answered after they are on the disk.

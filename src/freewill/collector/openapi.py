@@ -16,7 +16,7 @@ from freewill.domain.outputs import VALUE
 SURVEY = "/v1/surveys/{survey}"
 """The address of a survey."""
 PARQUET, CSV, TEXT = "application/vnd.apache.parquet", "text/csv", "text/plain"
-LINES = "application/x-ndjson"
+JSON, LINES = "application/json", "application/x-ndjson"
 _REFUSALS = {
     400: "Not JSON",
     401: "No token, or another one",
@@ -39,6 +39,7 @@ Estimate = Annotated[
     dict[str, Any], Meta(extra_json_schema={"$ref": _REFERENCE.format(name="estimate")})
 ]
 """By the schema of all results, which is published with the package."""
+_Id = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-fA-F]{32}$"})]
 
 
 class Sent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -51,25 +52,50 @@ class Sent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """
 
     mechanism: str
-    report_id: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-fA-F]{32}$"})]
+    report_id: _Id
     report: int | str | msgspec.UnsetType = msgspec.UNSET
     value: str | msgspec.UnsetType = msgspec.UNSET
 
     def read_value(self) -> None:
         """Take the value for the report: behind `value:`, also where it is digits."""
-        if (self.report is msgspec.UNSET) == (self.value is msgspec.UNSET):
-            neither = self.report is msgspec.UNSET
-            raise msgspec.ValidationError(
-                f"{'neither' if neither else 'both'} `report` {'nor' if neither else 'and'} "
-                "`value`: expected one of them"
-            )
+        _check_one(self.report, self.value)
         self.report = f"{VALUE}{self.value}"
 
 
-Report = Annotated[
-    Sent, Meta(extra_json_schema={"oneOf": [{"required": ["report"]}, {"required": ["value"]}]})
-]
+class SentAnswers(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """The answers of one person to all questions of a survey that has several.
+
+    `mechanism`, and `report` or `value`, have an entry a question, each as in `Sent`; whoever
+    answers one with silence says "nothing" there. `report_id` is one for all.
+    """
+
+    mechanism: dict[str, str]
+    report_id: _Id
+    report: dict[str, int | str] | msgspec.UnsetType = msgspec.UNSET
+    value: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+
+    def read_value(self) -> None:
+        """Take the values for the reports."""
+        _check_one(self.report, self.value)
+        values: Any = self.value
+        self.report = {name: f"{VALUE}{text}" for name, text in values.items()}
+
+
+def _check_one(report: Any, value: Any) -> None:
+    """Refuse a row that has both, or neither."""
+    if (report is msgspec.UNSET) == (value is msgspec.UNSET):
+        neither = report is msgspec.UNSET
+        raise msgspec.ValidationError(
+            f"{'neither' if neither else 'both'} `report` {'nor' if neither else 'and'} "
+            "`value`: expected one of them"
+        )
+
+
+_ONE_OF = Meta(extra_json_schema={"oneOf": [{"required": ["report"]}, {"required": ["value"]}]})
+Report = Annotated[Sent, _ONE_OF]
+Answers = Annotated[SentAnswers, _ONE_OF]
 Reports = Report | Annotated[list[Report], Meta(min_length=1)]
+ManyAnswers = Answers | Annotated[list[Answers], Meta(min_length=1)]
 
 
 class Stored(TypedDict):
@@ -98,6 +124,7 @@ class Listed(TypedDict):
     title: str | None
     alphabet: str
     mechanisms: list[str]
+    questions: list[str]
     closed: str | None
 
 
@@ -110,13 +137,14 @@ class Surveys(TypedDict):
 class Survey(TypedDict):
     """A survey; where it is public, everyone may see the estimate.
 
-    `explained` has, of each choice, the numbers and the picture that people are shown.
+    `explained` has, of each choice, the numbers and the picture that people are shown; of several
+    questions, by question.
     """
 
     id: str
     closed: str | None
     public: bool
-    explained: list[dict[str, Any]]
+    explained: list[dict[str, Any]] | dict[str, list[dict[str, Any]]]
     survey: dict[str, Any]
 
 
@@ -128,6 +156,7 @@ class People(TypedDict):
     min_people: Count
     closed: str | None
     days: dict[str, dict[str, int]]
+    questions: NotRequired[dict[str, dict[str, int]]]
 
 
 class Plan(TypedDict):
@@ -162,8 +191,8 @@ class Operation:
     refusals: tuple[int, ...] = ()
     access: Access = "everyone"
     method: str = "GET"
-    body: Any = None
-    """The type of what is sent."""
+    body: tuple[Any, ...] = ()
+    """The types of what may be sent."""
     query: tuple[dict[str, Any], ...] = ()
 
     def __call__(self, handler: _Handler) -> _Handler:
@@ -179,7 +208,7 @@ class Operation:
                 return {kind: {"schema": {} if kind == PARQUET else {"type": "string"}}}
             (schema,), types = msgspec.json.schema_components([kind], ref_template=_REFERENCE)
             components.update(types)
-            return {"application/json": {"schema": schema}}
+            return {JSON: {"schema": schema}}
 
         summary, _, more = text.partition("\n")
         statuses = self.refusals if self.access == "everyone" else (401, *self.refusals)
@@ -192,8 +221,9 @@ class Operation:
             described["description"] = " ".join(more.split())
         if self.access != "everyone":
             described["security"] = [{"token": []}]
-        if self.body is not None:
-            bodies = {**content(self.body), **content(LINES)}
+        if self.body:
+            kinds = [content(kind)[JSON]["schema"] for kind in self.body]
+            bodies = {JSON: {"schema": {"anyOf": kinds}}, **content(LINES)}
             described["requestBody"] = {"required": True, "content": bodies}
         return described
 

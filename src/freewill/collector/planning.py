@@ -21,6 +21,7 @@ from freewill.stats.planning.plan import BLIND, advice_on_few
 
 if TYPE_CHECKING:
     from freewill.collector.estimates import Estimates, Latest
+from freewill.collector.questions import Subject
 
 _OF = ("shares", "mean")
 """What may be asked about, as `fw.plan` calls it: every value's share, or the mean."""
@@ -85,7 +86,7 @@ class Plans:
         With C at the estimate and at the shares of mechanisms seen so far, the widest interval has
         z max sqrt(h'C h / n) to either side; n is what brings that down to the target.
         """
-        latest = self.estimates.latest(survey)
+        latest = self.estimates.latest(Subject(survey))
         estimate = latest.estimate
         errors = self._errors.get((survey, of))
         if errors is None or errors.people != estimate.people:
@@ -130,7 +131,7 @@ class Plans:
 
     def _errors_by_intervals(self, survey: str, latest: "Latest") -> Errors:
         """Take the errors of many values from their intervals, where these were computed."""
-        estimate, document = latest.estimate, self.estimates.document(survey, latest)
+        estimate, document = latest.estimate, self.estimates.document(Subject(survey), latest)
         if document["intervals"] is None:
             raise RefusedError(
                 409,

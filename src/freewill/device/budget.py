@@ -1,6 +1,7 @@
 """What reports cost, and a limit to it that the person sets."""
 
 import math
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
@@ -78,16 +79,20 @@ class Budget:
             )
         return self._memory
 
-    def refuse_beyond(self, spent: Amount, price: Amount) -> None:
-        """Refuse a report that would lead beyond the limit."""
+    def refuse_beyond(
+        self, spent: Amount, price: Amount, by_question: Mapping[str, Amount] | None = None
+    ) -> None:
+        """Refuse a report that would lead beyond the limit; of several questions, their sum."""
         # Infinity is within itself.
         if spent + price <= self._limit:
             return
         advice = "Choose a mechanism with a smaller epsilon, send nothing, or raise the limit."
         if price == math.inf:
             advice = "No epsilon bounds what it tells: only a limit of math.inf allows it."
+        parts = [f"{name} {_digits(own)}" for name, own in (by_question or {}).items()]
+        each = f" ({', '.join(parts)})" if len(parts) > 1 else ""
         raise BudgetError(
-            f"this report costs epsilon {_digits(price)}, and of the budget of "
+            f"this report costs epsilon {_digits(price)}{each}, and of the budget of "
             f"{_digits(self._limit)} there is {_digits(self._left(spent))} left "
             f"({_digits(spent)} is spent). Nothing was drawn. {advice}"
         )

@@ -9,8 +9,6 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from freewill.core.texts import LONGEST_ID, SHORTEST_ID, checked_text, same_words
 from freewill.device.budget import Budget, cost
 from freewill.device.memory import (
@@ -24,22 +22,42 @@ from freewill.device.memory import (
 )
 from freewill.device.permanent import (
     checked_period,
-    checked_price,
     fresh,
     is_two_step,
     permanent,
+    price_of_period,
 )
-from freewill.domain.alphabets.base import encode_texts, encode_values, readable, texts
+from freewill.device.questions import by_question, named_by, row_id
+from freewill.device.values import as_report, as_text, drawn_text, index_of, read_text
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
+from freewill.domain.mechanisms.each import Silent
+from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey, listed
-from freewill.errors import AlphabetError, DeviceError, printable, shown
+from freewill.errors import DeviceError, printable, raised_as, shown
+
+_AGAIN = -1
+"""The index of a value that is not asked for again."""
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """What a person has chosen to report, checked; nothing is drawn yet."""
+
+    mechanism: Mechanism
+    used: Mechanism
+    """Of a family the member that is used: its epsilon is what the report costs."""
+    index: int
+    epsilon: float | None
+    period: str | None
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Device:
     """Reports a person's value, drawn from the operating system's generator: there is no seed.
 
-    `offered` is a mechanism, or a survey of which each report names a choice. With a `memory`, a
+    `offered` is a mechanism, or a survey of which each report names a choice. Of a survey of
+    several questions (`fw.Questionnaire`) values, choices and reports are dicts with an entry a
+    question; one choice, a text, is taken for all of them. With a `memory`, a
     path or a `Memory`, the report that was sent for a question is sent again, whatever the value
     is now and whatever is chosen: a second draw would add its epsilon to the first. What was sent
     is known by the question: `question_id` or the question of the survey, or `question`, which
@@ -66,6 +84,8 @@ class Device:
     budget: Budget | None
     question: str | None
     """What names the question in the memory."""
+    questions: "Mapping[str, Device]"
+    """Of several questions, a device for each, with the same memory."""
 
     def __init__(
         self,
@@ -77,55 +97,74 @@ class Device:
         if not (budget is None or isinstance(budget, Budget)):
             raise DeviceError(f"budget={shown(budget)}: expected a budget, such as fw.Budget(2).")
         own = None if memory is None else as_memory(memory)
+        several = offered.questions if isinstance(offered, Questionnaire) else {}
+        parts = {}
+        for name, asked in several.items():
+            with raised_as(DeviceError, f"question {name!r}: "):
+                parts[name] = Device(asked, own, question=named_by(asked, name, question))
         vars(self).update(
             offered=MappingProxyType(_menu(offered)),
             memory=own,
             budget=budget,
-            question=_question(offered, question, own is not None),
+            question=None if parts else _question(offered, question, own is not None),
+            questions=MappingProxyType(parts),
         )
         if budget is not None:
             budget.shared_memory(own)
 
     @property
-    def remembered(self) -> Sent | None:
-        """What was sent for the question, if anything was and there is a memory."""
+    def remembered(self) -> Any:
+        """What was sent for the question, if anything was and there is a memory.
+
+        Of several questions a dict of what was sent for each of which anything was, or None.
+        """
+        if self.questions:
+            sent = {name: part.remembered for name, part in self.questions.items()}
+            return {name: one for name, one in sent.items() if one is not None} or None
         if self.memory is None or self.question is None:
             return None
         return self.memory.sent.get(self.question)
 
     def report(
-        self,
-        value: Any,
-        choice: str | None = None,
-        epsilon: float | None = None,
-        period: str | None = None,
+        self, value: Any, choice: Any = None, epsilon: Any = None, period: str | None = None
     ) -> Any:
         """Return a report of one value in readable form, as `mechanism.report` gives it.
 
         Of a family (`fw.Family`) the person also chooses an epsilon. A report that was sent before
         with another mechanism is refused, for this form does not say with which; `row` does.
         """
-        mechanism, sent = self._once(value, choice, epsilon, period)
-        if sent.mechanism != mechanism.id:
-            raise DeviceError(
-                f"this question was answered with {sent.words}, and a second report with "
-                f"{mechanism} would add its epsilon. Ask for the same choice, or for row(), which "
-                f"says with which mechanism the report was made."
-            )
-        return as_report(sent.value, mechanism, remembered=self.memory is not None)
+        reports = {}
+        for name, (chosen, sent) in self._once(value, choice, epsilon, period).items():
+            if sent.mechanism != chosen.mechanism.id:
+                raise DeviceError(
+                    f"this question was answered with {sent.words}, and a second report with "
+                    f"{chosen.mechanism} would add its epsilon. Ask for the same choice, or for "
+                    f"row(), which says with which mechanism the report was made."
+                )
+            remembered = self.memory is not None
+            reports[name] = as_report(sent.value, chosen.mechanism, remembered=remembered)
+        return reports if self.questions else reports[""]
 
     def row(
-        self,
-        value: Any,
-        choice: str | None = None,
-        epsilon: float | None = None,
-        period: str | None = None,
-    ) -> dict[str, str]:
+        self, value: Any, choice: Any = None, epsilon: Any = None, period: str | None = None
+    ) -> dict[str, Any]:
         """Return a row of docs/reports.md: mechanism, value and report_id.
 
-        Of a question that was answered before it is the same row, of the mechanism of then.
+        Of a question that was answered before it is the same row, of the mechanism of then. Of
+        several questions mechanism and value are dicts, and the id follows from those of all parts:
+        the same parts, the same id.
         """
-        _, sent = self._once(value, choice, epsilon, period)
+        once = self._once(value, choice, epsilon, period)
+        names = {name: self._part(name)._name_now(sent) for name, (_, sent) in once.items()}
+        if not self.questions:
+            sent = once[""][1]
+            return {"mechanism": names[""], "value": sent.value, "report_id": sent.report_id}
+        values = {name: sent.value for name, (_, sent) in once.items()}
+        ids = [sent.report_id for _, sent in once.values()]
+        return {"mechanism": names, "value": values, "report_id": row_id(ids)}
+
+    def _name_now(self, sent: Sent) -> str:
+        """Return what the mechanism of a report that was sent is called here."""
         names = {mechanism.id: name for name, mechanism in self.offered.items()}
         if sent.mechanism not in names:
             raise DeviceError(
@@ -136,63 +175,131 @@ class Device:
             )
         name = names[sent.mechanism]
         as_report(sent.value, self.offered[name], remembered=self.memory is not None)
-        return {"mechanism": name, "value": sent.value, "report_id": sent.report_id}
+        return name
 
     def forget(self) -> None:
         """Forget the report of this question: the next is drawn anew, and both epsilons add up."""
-        if self.memory is None or self.question is None:
+        keys = [self._part(name).question for name in self.questions or [""]]
+        if self.memory is None or None in keys:
             raise DeviceError("this device has no memory: there is nothing to forget.")
-        self.memory.forget(self.question)
+        for key in keys:
+            self.memory.forget(str(key))
+
+    def _part(self, name: str) -> "Device":
+        return self.questions[name] if self.questions else self
 
     def _once(
-        self, value: Any, choice: str | None, epsilon: float | None, period: str | None
-    ) -> tuple[Mechanism, Sent]:
-        """Return the mechanism that was chosen, and the report that was sent or is drawn now."""
-        mechanism = self._chosen(choice)
-        # Of a family the member that is used: its epsilon is what the report costs.
-        used = mechanism.at(epsilon) if epsilon is not None or _has_many(mechanism) else mechanism
-        index = index_of(value, mechanism)
-        period = checked_period(period, mechanism, self.memory is not None)
+        self, value: Any, choice: Any, epsilon: Any, period: str | None
+    ) -> dict[str, tuple[_Chosen, Sent]]:
+        """Return by question what was chosen, and the report that was sent or is drawn now.
+
+        Everything is checked, and the sum of what is new held to the budget, before any draw.
+        """
+        chosen: dict[str, _Chosen] = {}
+        if self.questions:
+            everything = by_question(self.questions, value, choice, epsilon)
+            for name, given in everything.items():
+                with raised_as(DeviceError, f"question {name!r}: "):
+                    values, own, level = given
+                    chosen[name] = self.questions[name]._checked(values, own, level, period)
+        else:
+            chosen[""] = self._checked([value], choice, epsilon, period)
         memory = self.memory if self.budget is None else self.budget.shared_memory(self.memory)
         if memory is None:  # and nobody adds up
-            return mechanism, _drawn(mechanism, used, index, epsilon, math.inf)
-        question = None if self.memory is None else self.question
+            return {name: (one, _drawn(one, math.inf)) for name, one in chosen.items()}
 
-        def work(content: Content) -> tuple[Content, Sent]:
-            key = None if question is None else period_key(question, period)
-            if key is not None and key in content.sent:
-                return content, content.sent[key]
-            if question is not None and key is not None and is_two_step(mechanism):
-                return self._from_answer(content, question, key, mechanism, index)
-            price = cost(used)
-            if self.budget is not None:
-                self.budget.refuse_beyond(content.spent, price)
-            sent = _drawn(mechanism, used, index, epsilon, price)
-            return content.adding(question, sent), sent
+        def work(content: Content) -> tuple[Content, dict[str, tuple[_Chosen, Sent]]]:
+            prices = {
+                name: self._part(name)._price(content, one)
+                for name, one in chosen.items()
+                if self._part(name)._before(content, one) is None
+            }
+            if self.budget is not None and prices:
+                self.budget.refuse_beyond(content.spent, sum(prices.values()), prices)
+            once = {}
+            for name, one in chosen.items():
+                part = self._part(name)
+                sent = part._before(content, one)
+                if sent is None:
+                    content, sent = part._sent(content, one, prices[name])
+                once[name] = one, sent
+            return content, once
 
-        return mechanism, memory.update(work)
+        return memory.update(work)
 
-    def _from_answer(
-        self, content: Content, question: str, key: str, mechanism: Mechanism, index: int
-    ) -> tuple[Content, Sent]:
-        """Draw a report from the permanent answer that is kept, or from one that is drawn now."""
-        kept = content.sent.get(answer_key(question))
-        earlier = kept or content.sent.get(question)
+    def _checked(self, values: list[Any], choice: Any, epsilon: Any, period: str | None) -> _Chosen:
+        """Check what was chosen for one question; whoever is silent need not give a value.
+
+        Nor need who answered the question before, and has nothing to choose any more.
+        """
+        sent = self.remembered if not values and choice is None else None
+        mechanism = self._chosen(choice if sent is None else sent.mechanism)
+        if sent is not None:
+            return _Chosen(mechanism, mechanism, _AGAIN, None, None)
+        used = mechanism.at(epsilon) if epsilon is not None or _has_many(mechanism) else mechanism
+        if not values and not isinstance(mechanism, Silent):
+            raise DeviceError(
+                f"no value is given to {mechanism}, and one is needed. Give it, or choose "
+                f"silence where it is on offer."
+            )
+        index = index_of(values[0], mechanism) if values else 0
+        period = checked_period(period, mechanism, self.memory is not None)
+        return _Chosen(mechanism, used, index, epsilon, period)
+
+    def _key(self, period: str | None) -> str | None:
+        if self.memory is None or self.question is None:
+            return None
+        return period_key(self.question, period)
+
+    def _before(self, content: Content, chosen: _Chosen) -> Sent | None:
+        """Return what was sent before, in this period."""
+        key = self._key(chosen.period)
+        return None if key is None else content.sent.get(key)
+
+    def _price(self, content: Content, chosen: _Chosen) -> Amount:
+        """Return what a report costs that is drawn now."""
+        if chosen.index == _AGAIN:
+            raise DeviceError(
+                "nothing was chosen, and what was sent before is forgotten. Ask the question again."
+            )
+        if self._key(None) is None or not is_two_step(chosen.mechanism):
+            return cost(chosen.used)
+        self._check_answer(content, chosen.mechanism)
+        return price_of_period(content, str(self.question), chosen.mechanism)
+
+    def _sent(self, content: Content, chosen: _Chosen, price: Amount) -> tuple[Content, Sent]:
+        """Draw a report, and return what the memory is with it."""
+        key = self._key(chosen.period)
+        if key is not None and is_two_step(chosen.mechanism):
+            return self._from_answer(content, key, chosen, price)
+        sent = _drawn(chosen, price)
+        return content.adding(key, sent), sent
+
+    def _check_answer(self, content: Content, mechanism: Mechanism) -> None:
+        """Refuse a permanent answer that was drawn with another mechanism, or was not kept."""
+        kept = content.sent.get(answer_key(str(self.question)))
+        earlier = kept or content.sent.get(str(self.question))
         if earlier is not None and (kept is None or earlier.mechanism != mechanism.id):
             without = "" if kept else ", of which no permanent answer was kept"
             raise DeviceError(
                 f"this question was answered with {earlier.words}{without}: a report with "
                 f"{mechanism} would add its epsilon. Ask for the same choice in each period."
             )
-        price = checked_price(content, question, mechanism, self.budget)
-        answer = permanent(mechanism, index) if kept is None else _read(kept.value, mechanism)
+
+    def _from_answer(
+        self, content: Content, key: str, chosen: _Chosen, price: Amount
+    ) -> tuple[Content, Sent]:
+        """Draw a report from the permanent answer that is kept, or from one that is drawn now."""
+        mechanism, place = chosen.mechanism, answer_key(str(self.question))
+        kept = content.sent.get(place)
         if kept is None:
+            answer = permanent(mechanism, chosen.index)
             value = as_text(mechanism, answer)
-            content = content.adding(
-                answer_key(question), _sent(mechanism, mechanism, value, Fraction(0))
-            )
+            content = content.adding(place, _as_sent(chosen, value, Fraction(0)))
+        else:
+            answer = read_text(kept.value, mechanism)
         text = as_text(mechanism, fresh(mechanism, answer))
-        sent = _sent(mechanism, mechanism, text, price)
+        sent = _as_sent(chosen, text, price)
         return content.adding(key, sent), sent
 
     def _chosen(self, choice: str | None) -> Mechanism:
@@ -210,15 +317,13 @@ def _has_many(mechanism: Mechanism) -> bool:
     return bool(getattr(mechanism, "chooses_epsilon", False))
 
 
-def _drawn(
-    mechanism: Mechanism, used: Mechanism, index: int, epsilon: float | None, price: Amount
-) -> Sent:
-    return _sent(mechanism, used, drawn_text(mechanism, index, epsilon), price)
+def _drawn(chosen: _Chosen, price: Amount) -> Sent:
+    return _as_sent(chosen, drawn_text(chosen.mechanism, chosen.index, chosen.epsilon), price)
 
 
-def _sent(mechanism: Mechanism, used: Mechanism, value: str, price: Amount) -> Sent:
-    words = printable(str(used), 200)
-    return Sent(mechanism.id, words, value, secrets.token_hex(16), price)
+def _as_sent(chosen: _Chosen, value: str, price: Amount) -> Sent:
+    words = printable(str(chosen.used), 200)
+    return Sent(chosen.mechanism.id, words, value, secrets.token_hex(16), price)
 
 
 def _menu(offered: Any) -> dict[str, Mechanism]:
@@ -247,82 +352,3 @@ def _question(offered: Any, given: Any, needed: bool) -> str | None:
             "the device question='...'."
         )
     return None
-
-
-def index_of(value: Any, mechanism: Mechanism) -> int:
-    """Return the index of one value; several at once are refused.
-
-    >>> import freewill as fw
-    >>> index_of(41, fw.KRR(fw.Linear(1, 100), 1.0))
-    40
-    """
-    indices, alone = encode_values(mechanism.alphabet, value)
-    if not alone:
-        raise AlphabetError(
-            f"{shown(value)}: a device reports one value, the person's own, at a time. For many "
-            f"people's values, in trials, there is obfuscate."
-        )
-    return int(np.asarray(indices).reshape(-1)[0])
-
-
-def drawn_text(mechanism: Mechanism, index: int, epsilon: float | None = None) -> str:
-    """Draw a report from the operating system's generator, as a column `value` holds it.
-
-    Exactly by the law: the procedure is that of docs/devices.md.
-
-    >>> import freewill as fw
-    >>> drawn_text(fw.Identity(fw.Linear(1, 100)), 40)
-    '41'
-    """
-    chosen: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
-    drawn = mechanism.draw(index, **chosen) if hasattr(mechanism, "draw") else None
-    if drawn is None:
-        raise DeviceError(
-            f"{mechanism} has no draw(index), by which a device draws one report from the system's "
-            f"generator. Give it one: docs/new-mechanism.md."
-        )
-    return as_text(mechanism, drawn)
-
-
-def as_text(mechanism: Mechanism, drawn: Any) -> str:
-    """Return a report as a column `value` holds it."""
-    reported = mechanism.output_space.alphabet
-    return (mechanism.written([drawn]) if reported is None else texts(reported, [drawn]))[0]
-
-
-def _read(text: str, mechanism: Mechanism) -> Any:
-    """Return the permanent answer that a memory holds as a text."""
-    as_report(text, mechanism)
-    reported = mechanism.output_space.alphabet
-    if reported is None:
-        return mechanism.received(text)[0]
-    return encode_texts(reported, [text]).indices[0]
-
-
-def as_report(text: str, mechanism: Mechanism, *, remembered: bool = True) -> Any:
-    """Return a report as `mechanism.report` gives it: a label, an integer, a point, or a text.
-
-    >>> import freewill as fw
-    >>> as_report("41", fw.KRR(fw.Linear(1, 100), 1.0))
-    41
-    """
-    reported = mechanism.output_space.alphabet
-    try:
-        if reported is None:
-            mechanism.received(text)
-            return text
-        inside = encode_texts(reported, [text])
-        if inside.kept.all():
-            return readable(reported, inside.indices)[0]
-    except AlphabetError:
-        pass
-    if not remembered:
-        raise DeviceError(
-            f"{mechanism} drew {shown(text)}, which its own output space does not read: `texts` "
-            f"and `decode` of {type(mechanism.output_space).__name__} must agree, and `draw` give "
-            f"what it takes. fw.check_mechanism tells more; nothing was sent."
-        )
-    raise DeviceError(
-        f"the memory has {shown(text)} as a report of {mechanism}, which gives no such report. Was "
-        f"it written by someone else? Nothing is drawn in its place; forget it if you must."
-    )

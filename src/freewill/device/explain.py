@@ -5,17 +5,23 @@ figure promises more than the law keeps. `js/explain.js` says the same of the sa
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from textwrap import TextWrapper
 from typing import Any, overload
 
+from freewill.device.explain_questions import (
+    QuestionnaireExplanation,
+    SumExplanation,
+    sum_explanation,
+)
 from freewill.device.facts import Facts, facts
 from freewill.device.picture import as_svg, as_text
 from freewill.device.words import distance, in_digits, odds, percent, say
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
+from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, printable, shown
 
@@ -120,6 +126,16 @@ def _tagged(tag: str, *texts: str) -> str:
 
 
 @overload
+def explain(  # type: ignore[overload-overlap]
+    given: Questionnaire, choice: None = None
+) -> QuestionnaireExplanation: ...
+
+
+@overload
+def explain(given: Questionnaire, choice: Mapping[str, str]) -> SumExplanation: ...
+
+
+@overload
 def explain(given: Survey, choice: None = None) -> SurveyExplanation: ...
 
 
@@ -131,8 +147,11 @@ def explain(given: Survey, choice: str) -> Explanation: ...
 def explain(given: Mechanism, choice: None = None) -> Explanation: ...
 
 
-def explain(given: Any, choice: str | None = None) -> Explanation | SurveyExplanation:
+def explain(given: Any, choice: Any = None) -> Any:
     """Say in plain words what a mechanism, a survey's choices, or one choice promises.
+
+    Of several questions, what the choices of each promise or, of choices by question, what all
+    answers together cost.
 
     >>> import freewill as fw
     >>> ages = fw.Linear(0, 99, unit="year")
@@ -146,6 +165,11 @@ def explain(given: Any, choice: str | None = None) -> Explanation | SurveyExplan
     The further apart two values are, the more your report tells: at 33 years, one of them can seem
     at most 29 times as likely as the other.
     """
+    if isinstance(given, Questionnaire):
+        if choice is not None:
+            return sum_explanation(given, choice)
+        questions = {name: explain(own) for name, own in given.questions.items()}
+        return QuestionnaireExplanation(given.title or "", questions)
     if isinstance(given, Survey):
         if choice is not None:
             return _of_choice(given, choice)
@@ -229,6 +253,9 @@ def _truth(facts: Facts) -> Iterator[str]:
         own, other = (_chance(facts, one) for one in facts.bits)
         gaps = {"many": in_digits(many, 10), "size": in_digits(facts.alphabet.size, 10)}
         yield say(facts.kind, "truth", draw, own=own, other=other, **gaps)
+        return
+    if facts.outputs is not None and facts.outputs.size == 1 and facts.alphabet.size > 1:
+        yield say(facts.kind, "truth", "unsaid")
         return
     if facts.truths is None:
         if facts.outputs is not None:

@@ -313,7 +313,8 @@ def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
             return np.asarray(np.exp(mechanism.kernel.stacked[edge, along, aside]))
         case _:
             space = mechanism.output_space.alphabet
-            if space is None or alphabet.size * space.size > _ENTRIES:
+            # Of silence there is no picture.
+            if space is None or space.size == 1 or alphabet.size * space.size > _ENTRIES:
                 return None
             return np.asarray(mechanism.law()[value])
     return _each(alphabet, value, own, other)

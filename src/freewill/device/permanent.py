@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from freewill.core.texts import checked_text
-from freewill.device.budget import Budget, cost
+from freewill.device.budget import cost
 from freewill.device.memory import Amount, Content, reported
 from freewill.domain.draws.sources import SystemBytes
 from freewill.domain.mechanisms.base import Mechanism
@@ -56,14 +56,9 @@ def next_price(mechanism: Mechanism, times: int) -> Amount:
     return max(Fraction(0), after - before)
 
 
-def checked_price(
-    content: Content, question: str, mechanism: Mechanism, budget: Budget | None
-) -> Amount:
-    """Return what the next report of a question costs, refused beyond a budget."""
-    price = next_price(mechanism, reported(content, question))
-    if budget is not None:
-        budget.refuse_beyond(content.spent, price)
-    return price
+def price_of_period(content: Content, question: str, mechanism: Mechanism) -> Amount:
+    """Return what the next report of a question costs, by how many there were."""
+    return next_price(mechanism, reported(content, question))
 
 
 def fresh(mechanism: Any, answer: Any) -> Any:

@@ -28,6 +28,7 @@ BY_NAME = (
     "planar-geometric",
     "rappor",
     "shokri",
+    "silent",
 )
 """The kinds that freewill.js draws by their names (device/js/registry.js)."""
 _KNOWN = ("k-rr", "rappor", "geometric", "planar-geometric")

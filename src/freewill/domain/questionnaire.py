@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from freewill.core.texts import same_words
 from freewill.core.types import Spec
 from freewill.domain.alphabets.product import Product
 from freewill.domain.mechanisms.asked import JOINED, Asked
@@ -60,6 +61,7 @@ class Questionnaire(Survey):
                         f"question {name!r}, mechanism {called!r}: {JOINED!r} stands between the "
                         f"names of what was chosen, and cannot be part of one. Rename it."
                     )
+        _check_differ(questions)
         with raised_as(SurveyError):
             alphabets = {name: own.alphabet for name, own in questions.items()}
             product = Product(alphabets, weights=weights)
@@ -115,6 +117,20 @@ class Questionnaire(Survey):
         title = {} if self.title is None else {"title": self.title}
         counted = {} if weights is None else {"weights": dict(weights)}
         return {HEAD: QUESTIONS_VERSION, **title, "questions": questions, **counted}
+
+
+def _check_differ(questions: Mapping[str, Survey]) -> None:
+    """Refuse questions that a device could not tell apart: it sends one report a question."""
+    known: dict[str, str] = {}
+    for name, own in questions.items():
+        key = own.question_id or (own.question and f"question {same_words(own.question)}")
+        if key and key in known:
+            raise SurveyError(
+                f"questions {known[key]!r} and {name!r} ask the same, by their question_id or "
+                f"their words: a device would send one report for both. Give each a question_id "
+                f"of its own."
+            )
+        known[key or ""] = name
 
 
 def questionnaire_from_spec(spec: Spec) -> Questionnaire:

@@ -86,9 +86,9 @@ def _own_weights(alphabet: Alphabet, names: tuple[str, ...], what: Any) -> tuple
 
     product = product_of(alphabet, "functionals.of")
     own = weights_of(what, product.only(*names))
-    what_of = f"{several(len(own.rows), 'functional')} of {', '.join(names)}"
     refuse_many(
-        len(own.rows), product.size, what_of,
+        len(own.rows), product.size,
+        f"{several(len(own.rows), 'functional')} of {', '.join(names)}",
         "Take a marginal of the evidence first, as evidence.marginal(name).",
     )  # fmt: skip
     return product, own
@@ -206,8 +206,9 @@ def odds_ratio(**sets: Any) -> Nonlinear:
     """
     if len(sets) != 2:
         raise ParameterError(
-            f"odds_ratio with {several(len(sets), 'attribute')}: expected two, each with some of "
-            f'its values, as odds_ratio(age=range(60, 100), commute="car").'
+            f"odds_ratio of {', '.join(sets) or 'nothing'}: expected two attributes, each "
+            f"with some of its values, "
+            f'as odds_ratio(age=range(60, 100), commute="car").'
         )
     first, second = sets
 

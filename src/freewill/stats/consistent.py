@@ -101,8 +101,9 @@ def consistent(tables: Any) -> ConsistentTables:
     sizes = [one.shares.size for one in known]
     if sum(sizes) > _CELLS:
         raise ParameterError(
-            f"{several(len(known), 'table')} of {several(sum(sizes), 'cell')}: at most {_CELLS:,} "
-            f"together. Merge values, or make those consistent that have attributes in common."
+            f"{several(len(known), 'table')} of {several(sum(sizes), 'cell')}: at most "
+            f"{_CELLS:,} together. Merge values, or make those consistent that have "
+            f"attributes in common."
         )
     constraints, values = _agreement(known, sizes)
     targets = np.concatenate([one.shares.ravel() for one in known])
@@ -133,7 +134,7 @@ def _agreement(tables: list[_Table], sizes: list[int]) -> tuple[FloatArray, Floa
         if shape != there:
             raise ParameterError(
                 f"tables of {', '.join(tables[one].names)} and of {', '.join(tables[other].names)}:"
-                f" {', '.join(common)} has values in one by {shape}, in the other by {there}."
+                f" the sizes of {', '.join(common)} are {shape} in one and {there} in the other."
             )
         block = np.zeros((first.max() + 1, whole))
         block[first, starts[one] + np.arange(first.size)] = 1.0

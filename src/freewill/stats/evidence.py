@@ -263,8 +263,8 @@ def refuse_vast_joint(alphabet: Alphabet) -> None:
         raise EvidenceError(
             f"the joint distribution of {several(len(attributes), 'attribute')} has "
             f"{several(alphabet.size, 'record')}, and at most {most:,} are estimated. Take "
-            f"marginals, which need no joint distribution: evidence.marginal({some}), in commands "
-            f"--of {','.join(attributes[:2])}."
+            f"marginals, which need no joint distribution: evidence.marginal({some}), in "
+            f"commands --of {','.join(attributes[:2])}."
         )
 
 

@@ -47,6 +47,7 @@ export function protectionName(survey, row) {
 function said(mechanism, value) {
   const { outputs, alphabet } = mechanism;
   const says = (/** @type {string | Node} */ words) => make("p", { class: "says" }, words);
+  if (mechanism.kind === "silent") return [says(TEXTS.report.unsaid)];
   if (mechanism.reads) {
     const parts = mechanism.reads(value);
     if (parts.length === 0) return [says(TEXTS.report.silent)];
@@ -62,14 +63,14 @@ function said(mechanism, value) {
   return [says(quoted(valueText(outputs, index))), map];
 }
 
-/** @type {(mechanism: Mechanism) => HTMLElement} what may be told: whether it hides anything */
-export function promises(mechanism) {
+/** @type {(mechanism: Mechanism) => string} what may be told: whether it hides anything */
+export function promise(mechanism) {
   const { hidesNothing, epsilon, support } = factsOf(mechanism);
-  const { open, telling, bits, stands, hidden, final } = TEXTS.report;
+  const { open, telling, bits, stands, hidden } = TEXTS.report;
   const whole = /** @type {any} */ (mechanism).reads;
+  if (mechanism.kind === "silent") return "";
   const noisy = whole ? hidden : support ? stands : mechanism.outputs === null ? bits : hidden;
-  const first = hidesNothing ? open : epsilon === Infinity ? telling : noisy;
-  return make("ul", {}, ...[first, final].map((line) => make("li", {}, line)));
+  return hidesNothing ? open : epsilon === Infinity ? telling : noisy;
 }
 
 /** @type {(words: string, text: string) => HTMLElement} letter by letter, scrolled by keys */

@@ -52,6 +52,7 @@ export function show(section, number) {
  * @param {...Child} lines
  */
 export function stop(heading, ...lines) {
+  byId("spent").hidden = true;
   const section = step(heading, ...paragraphs(lines));
   section.classList.add("card", "error");
   show(section, null);

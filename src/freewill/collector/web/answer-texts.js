@@ -59,6 +59,29 @@ export default {
     drawing: "Drawing.",
     back: "Back",
   },
+  several: {
+    place: "{number} of {many}. {words}",
+    next: "Next question",
+    ready: "Look at all of it",
+    check: "Before your reports are drawn",
+    unanswered: "Not answered",
+    again: "Change",
+    silent: "Do not answer this question",
+    same: "Protect the questions that follow in the same way, where it is on offer",
+    kept: "Protection: {name}, as you chose for the questions that follow. ",
+    change: "Change it for this one",
+    protected: "Protection: {name}",
+    fresh: "They were drawn just now, one for each question. Nothing has been sent yet.",
+    before:
+      "They were drawn before, in this browser. Whatever you choose now, they stay: a second draw would tell more " +
+      "about you. Only these can be sent.",
+    perhaps:
+      "Your reports were drawn in this browser, and no receipt for them came back: perhaps they were not received. " +
+      "Send them now. If they were received, they still count once.",
+    earlier: "You have answered these questions",
+    spent: "Nothing is spent yet. What your reports may tell adds up, and is shown here.",
+    label: "What your reports may tell together",
+  },
   strength: {
     slider: "Slide to how much your report may tell",
     least: "{epsilon}: tells least",
@@ -78,6 +101,7 @@ export default {
       "Your report for this question was drawn in this browser, and no receipt for it came back: perhaps it was " +
       "not received. Send it now. If it was received, it still counts once.",
     says: "Your report says:",
+    unsaid: "nothing: you chose not to answer.",
     silent: "nothing: by chance, and whatever your answer is.",
     sign: "sign {value}, one of {outputs}",
     yes: "yes to {many} of {size} {values}:",

@@ -14,8 +14,6 @@ import TEXTS from "./answer-texts.js";
 
 /** @typedef {import("../device/memory.js").Sent} Sent */
 /** @typedef {import("../device/memory.js").Store} Store */
-/** @typedef {import("../device/survey.js").ReportRow} ReportRow */
-/** @typedef {import("../device/survey.js").Survey} Survey */
 /**
  * @typedef {object} Receipt
  * @property {string} survey its id
@@ -105,14 +103,14 @@ export class Copies {
   }
 }
 
-/** One person's report for one survey. The true value is given to `draw` and kept nowhere. */
+/** One person's report for one survey; of several questions, a part for each. The true value is given to `draw` and kept nowhere. */
 export class Way {
   #copies;
   #receipts;
   #key;
 
   /**
-   * @param {Survey} survey
+   * @param {any} survey
    * @param {string} id of the survey
    * @param {object} [options] other stores than the browser's, for tests
    * @param {Memory} [options.memory]
@@ -121,10 +119,12 @@ export class Way {
    * @param {URL | string} [options.address] to which it is sent
    */
   constructor(survey, id, { memory = new Memory(), copies = new Copies(), receipts = localStorage, address } = {}) {
-    const named = survey.question !== null || survey.question_id !== null;
+    // Of several questions it names those that have no words of their own.
+    const named = !survey.questions && (survey.question !== null || survey.question_id !== null);
     this.survey = survey;
     this.id = id;
     this.device = new Device(survey, { memory, question: named ? null : `survey ${id}` });
+    this.parts = [...this.device.parts].map(([name, device]) => ({ name, device, survey: device.survey }));
     this.address = address ?? new URL(`../v1/surveys/${id}/reports`, import.meta.url);
     this.#copies = copies;
     this.#receipts = receipts;
@@ -133,19 +133,25 @@ export class Way {
 
   /** Find again what was drawn before; to be called first. */
   async open() {
-    await this.#copies.restore(this.device);
+    for (const { device } of this.parts) await this.#copies.restore(device);
   }
 
   /**
    * The report that was drawn, under the name that its mechanism has here; null of none, or of one
    * whose mechanism is not on offer.
    *
-   * @returns {ReportRow | null}
+   * @returns {any}
    */
   get row() {
-    const sent = this.device.remembered;
-    const name = sent && this.survey.nameOf(sent.mechanism);
-    return name ? { mechanism: name, value: sent.value, report_id: sent.report_id } : null;
+    return this.device.sentRow;
+  }
+
+  /** @returns {boolean} whether a question was answered with a mechanism that is not on offer */
+  get foreign() {
+    return this.parts.some(({ device, survey }) => {
+      const { mechanism } = device.remembered ?? {};
+      return mechanism !== undefined && survey.nameOf(mechanism) === undefined;
+    });
   }
 
   /** @returns {string | null} what is sent, letter by letter */
@@ -156,20 +162,20 @@ export class Way {
   /**
    * Draw a report, unless there is one; `fresh` says which.
    *
-   * @param {string | number | [number, number]} value
-   * @param {string} choice
-   * @param {number | null} epsilon the person's own, of a family
+   * @param {any} value
+   * @param {any} choice
+   * @param {any} epsilon the person's own, of a family
    * @returns {Promise<{fresh: boolean}>}
    */
   async draw(value, choice, epsilon) {
     const work = async () => {
-      await this.#copies.restore(this.device);
-      const fresh = this.device.remembered === null;
+      await this.open();
+      const fresh = this.parts.some(({ device }) => device.remembered === null);
       await this.device.row(value, choice, epsilon);
       return { fresh };
     };
     // Alone among the tabs of this browser, so that `fresh` is right.
-    return navigator.locks.request(`freewill draw ${this.device.question}`, work);
+    return navigator.locks.request(`freewill draw ${this.device.question ?? this.id}`, work);
   }
 
   /**
@@ -179,9 +185,9 @@ export class Way {
    * @param {Patience} [patience]
    */
   async send(tell, patience) {
-    const [sent, body] = [this.device.remembered, this.body];
-    if (sent === null || body === null) throw new Error("nothing was drawn that could be sent.");
-    await this.#copies.keep(this.device.question, sent);
+    const { body } = this;
+    if (body === null) throw new Error("nothing was drawn that could be sent.");
+    for (const { device } of this.parts) await this.#copies.keep(device.question, device.remembered);
     const outcome = await send(this.address, body, tell, patience);
     if (outcome.answer) {
       try {
@@ -268,13 +274,13 @@ function rest(milliseconds) {
  * Return a receipt as a text to keep.
  *
  * @param {Receipt} receipt
- * @param {Survey} survey
+ * @param {any} survey
  */
 export function receiptText({ survey: id, body, answer }, survey) {
   const lines = [
     "Receipt of a noisy report",
     ...(survey.title === null ? [] : [`Title: ${survey.title}`]),
-    ...(survey.question === null ? [] : [`Question: ${survey.question}`]),
+    ...[survey, ...(survey.questions?.values() ?? [])].filter(({ question }) => question).map(({ question }) => `Question: ${question}`),
     `Survey: ${id}`,
     `Sent: ${body}`,
     `The collector's answer: ${JSON.stringify(answer)}`,

@@ -74,9 +74,10 @@ async function main() {
     stop(TEXTS.errors.heading, TEXTS.errors.unreadable, error.message);
     return;
   }
-  const short = (survey.question?.length ?? Infinity) <= SHORT ? survey.question : null;
+  const { question: asked = null } = survey;
+  const short = (asked?.length ?? Infinity) <= SHORT ? asked : null;
   const title = survey.title ?? short ?? "Survey";
-  const question = title === survey.question ? null : survey.question;
+  const question = title === asked ? null : asked;
   document.title = title;
   byId("title").replaceChildren(quoted(title));
   byId("question").replaceChildren(...(question ? [quoted(question)] : []));

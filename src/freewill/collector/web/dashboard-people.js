@@ -63,16 +63,24 @@ const sumOf = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
 /** @type {(days: Days) => [string, number][]} people of each mechanism */
 const totals = (days) => Object.entries(days).map(([name, by]) => [name, sumOf(Object.values(by))]);
 
-/** @type {(days: Days, theme: Theme) => HTMLElement} */
+/** @type {(days: Days, theme: Theme | null) => HTMLElement} with the colours of the chart, if it has them */
 export function peopleTable(days, theme) {
   const whole = sumOf(totals(days).map(([, people]) => people));
   const rows = totals(days).map(([name, people], place) => {
-    const swatch = make("span", { class: "swatch" });
-    swatch.style.background = colour(theme, place);
+    const swatch = theme && make("span", { class: "swatch" });
+    if (theme) swatch.style.background = colour(theme, place);
     const share = whole ? `${((100 * people) / whole).toFixed(1)} %` : "–";
     return [make("span", {}, swatch, name), count(people), share];
   });
   return table("People per mechanism", ["mechanism", "#people", "#share"], rows);
+}
+
+/** @type {(questions: Record<string, Record<string, number>>) => HTMLElement[]} a table a question */
+export function choicesTables(questions) {
+  return Object.entries(questions).map(([name, by]) => {
+    const days = Object.fromEntries(Object.entries(by).map(([choice, people]) => [choice, { all: people }]));
+    return make("div", { class: "question" }, make("h3", {}, name), peopleTable(days, null));
+  });
 }
 
 /** @param {Days} days */

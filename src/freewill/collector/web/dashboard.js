@@ -6,7 +6,8 @@ import { Collector, Live, RefusedError } from "./dashboard-api.js";
 import { LIGHT, draw, onTheme, png, theme } from "./dashboard-charts.js";
 import { certificateWords, checkWords, sign, together } from "./dashboard-checks.js";
 import { estimateFigure } from "./dashboard-estimate.js";
-import { peopleFigure, peopleSummary, peopleTable } from "./dashboard-people.js";
+import { Cross } from "./dashboard-cross.js";
+import { choicesTables, peopleFigure, peopleSummary, peopleTable } from "./dashboard-people.js";
 import { Plan } from "./dashboard-plan.js";
 import { halves, sharesTable, summary } from "./dashboard-values.js";
 import { count, figure, gapFigure, largest, several, shortened } from "./dashboard-words.js";
@@ -20,8 +21,10 @@ const live = new Live(ask);
 const WRONG =
   "This is not the token of this server. Look again, or make a new one: freewill serve --new-token";
 
-/** What came last: people, and the estimate with the moment at which it came. */
-const last = { people: null, estimate: null, at: null, title: "" };
+/** What came last: people, and the estimate with the moment at which it came, of how many in all. */
+const last = { people: null, estimate: null, at: null, of: 0, title: "" };
+/** Of a survey of several questions: the one that is looked at, and the card of any two. */
+const asked = { query: "", cross: null, waits: false };
 
 /** Ask for what is new; say whether something is. */
 async function ask() {
@@ -34,9 +37,12 @@ async function ask() {
     byId("room").hidden = false;
     if (fresh) await showPeople();
     const enough = people.people >= people.min_people;
-    const pending = last.estimate?.uncertainty.pending ?? false;
-    if (enough && (last.estimate === null || fresh || pending || last.estimate.people !== people.people)) {
-      await askEstimate();
+    let pending = last.estimate?.uncertainty.pending ?? false;
+    const older = last.estimate === null || fresh || last.of !== people.people;
+    if (enough && (older || pending)) await askEstimate();
+    if (enough && asked.cross !== null && (older || asked.waits)) {
+      asked.waits = await asked.cross.ask();
+      pending ||= asked.waits;
     }
     if (!enough) showTooFew();
     showState();
@@ -49,13 +55,29 @@ async function ask() {
 
 async function askEstimate() {
   const before = last.estimate;
-  last.estimate = await collector.json("/estimate");
-  last.at = new Date();
-  const moment = (made) => `${made?.people} ${made?.uncertainty.people} ${made?.closed}`;
+  const { people } = last.people;
+  try {
+    last.estimate = await collector.json(`/estimate${asked.query}`);
+  } catch (error) {
+    // A question that too few answered: the others may be looked at all the same.
+    if (asked.query === "" || error.status !== 409) throw error;
+    noEstimate(error.message);
+    return;
+  }
+  Object.assign(last, { at: new Date(), of: people });
+  const moment = (made) => `${made?.of} ${made?.people} ${made?.uncertainty.people} ${made?.closed}`;
   if (moment(before) !== moment(last.estimate)) {
     await showEstimate();
-    await plan.again();
+    if (asked.query === "") await plan.again();
   }
+}
+
+/** @param {string} words why there is none */
+function noEstimate(words) {
+  last.estimate = null;
+  byId("estimate-note").textContent = words;
+  for (const id of ["estimate", "judged", "certificate"]) byId(id).hidden = true;
+  enable(false);
 }
 
 /**
@@ -90,9 +112,11 @@ function showState() {
   const { people, closed } = last.people;
   let words = `${several(people)} so far.`;
   if (last.estimate !== null) {
-    const since = people - last.estimate.people;
+    const since = people - last.of;
     const more = since > 0 ? `, ${several(since)} since` : "";
-    words = `Estimate of ${several(last.estimate.people)}, made at ${last.at.toLocaleTimeString("en-GB")}${more}.`;
+    const silent = last.of - last.estimate.people;
+    const of = silent > 0 ? ` (${several(silent)} did not answer this question)` : "";
+    words = `Estimate of ${several(last.estimate.people)}${of}, made at ${last.at.toLocaleTimeString("en-GB")}${more}.`;
   }
   if (closed !== null) words += ` Closed on ${closed}.`;
   if (live.paused) words += " Paused.";
@@ -118,8 +142,10 @@ function enable(there) {
 }
 
 async function showPeople() {
-  const { days } = last.people;
-  byId("people-table").replaceChildren(peopleTable(days, theme()));
+  const { days, questions } = last.people;
+  const tables = questions ? choicesTables(questions) : [peopleTable(days, theme())];
+  byId("people-table").replaceChildren(...tables);
+  byId("people-table").classList.toggle("questions", questions !== undefined);
   const place = byId("people-chart");
   await draw(place, peopleFigure(days, theme(), place.clientWidth), peopleSummary(days));
 }
@@ -136,7 +162,8 @@ function tile(head, large, small) {
 async function showEstimate() {
   const { estimate } = last;
   const { uncertainty, checks } = estimate;
-  for (const id of ["estimate", "judged", "certificate", "planning"]) byId(id).hidden = false;
+  for (const id of ["estimate", "judged", "certificate"]) byId(id).hidden = false;
+  byId("planning").hidden = asked.query !== "";
   enable(true);
   byId("estimate-note").textContent = uncertaintyWords(estimate);
   byId("estimate-caption").textContent = summary(estimate);
@@ -187,6 +214,7 @@ async function drawEstimate() {
 async function redraw() {
   if (last.people !== null) await showPeople();
   if (last.estimate !== null) await drawEstimate();
+  await asked.cross?.show();
 }
 
 /** Where a chart has so little room that it is another one, it is drawn anew. */
@@ -247,13 +275,31 @@ function exporting(what, ending, work) {
   });
 }
 
-for (const [what, ending] of [["evidence", "parquet"], ["table", "csv"], ["estimate", "json"]]) {
-  exporting(what, ending, async () => (await collector.ask(`/${what}`)).blob());
+exporting("evidence", "parquet", async () => (await collector.ask("/evidence")).blob());
+for (const [what, ending] of [["table", "csv"], ["estimate", "json"]]) {
+  exporting(what, ending, async () => (await collector.ask(`/${what}${asked.query}`)).blob());
 }
+exporting("cross", "csv", async () => (await collector.ask(`/table?${asked.cross.query}`)).blob());
 exporting("picture", "png", () => {
   const light = estimateFigure(last.estimate, { ...LIGHT, ground: "#ffffff" }, 1200);
   return png(light, `${shortened(last.title, 80)} (${several(last.estimate.people)})`);
 });
+
+/** @param {{name: string, question?: string}[]} questions to choose from */
+function offer(questions) {
+  const names = questions.map(({ name }) => name);
+  const list = byId("asked-of");
+  list.replaceChildren(...questions.map(({ name, question }) => make("option", { value: name }, shortened(question ?? name, 60))));
+  byId("asked").hidden = false;
+  const choose = () => (asked.query = `?of=${encodeURIComponent(list.value)}`);
+  choose();
+  list.addEventListener("change", () => {
+    choose();
+    last.estimate = null;
+    live.now();
+  });
+  asked.cross = names.length > 1 ? new Cross(collector, names) : null;
+}
 
 /** Show what the survey is called. */
 async function head() {
@@ -262,6 +308,7 @@ async function head() {
     last.title = survey.title ?? "A survey";
     byId("title").textContent = last.title;
     byId("question").textContent = survey.question ?? "";
+    if (survey.questions) offer(survey.questions);
     document.title = `${last.title}: dashboard`;
     return open;
   } catch (error) {

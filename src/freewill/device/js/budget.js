@@ -76,15 +76,18 @@ export class Budget {
     return this.#memory;
   }
 
-  /** @type {(spent: Amount, price: Amount) => void} refuses what leads beyond the limit */
-  refuseBeyond(spent, price) {
+  /** @type {(spent: Amount, prices: Map<string, Amount>) => void} refuses what leads beyond the limit */
+  refuseBeyond(spent, prices) {
+    const price = [...prices.values()].reduce(plus, NOTHING);
+    const parts = [...prices].map(([name, one]) => `${name} ${digits(one)}`);
+    const each = parts.length > 1 ? ` (${parts.join(", ")})` : "";
     if (within(plus(spent, price), this.limit)) return;
     const advice =
       price === Infinity
         ? "No epsilon bounds what it tells: only a limit of Infinity allows it."
         : "Choose a mechanism with a smaller epsilon, send nothing, or raise the limit.";
     throw new BudgetError(
-      `this report costs epsilon ${digits(price)}, and of the budget of ${digits(this.limit)} there is ` +
+      `this report costs epsilon ${digits(price)}${each}, and of the budget of ${digits(this.limit)} there is ` +
         `${digits(rest(this.limit, spent))} left (${digits(spent)} is spent). Nothing was drawn. ${advice}`,
     );
   }

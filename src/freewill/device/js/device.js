@@ -2,17 +2,24 @@
  * @file A person's device: one report a question, within a budget.
  */
 
-import { checkText } from "./checks.js";
+import { checkText, isObject } from "./checks.js";
 import { system } from "./draws.js";
-import { shown } from "./errors.js";
+import { FreewillError, shown } from "./errors.js";
 import { Budget, cost } from "./budget.js";
 import { DeviceError, Memory, adding } from "./memory.js";
-import { Survey } from "./survey.js";
+import { Questionnaire, rowId } from "./questionnaire.js";
+import { Survey, sameWords } from "./survey.js";
 
 /** @typedef {import("./draws.js").Source} Source */
 /** @typedef {import("./memory.js").Sent} Sent */
 /** @typedef {import("./survey.js").ReportRow} ReportRow */
 
+/** For a question that was answered before and is not asked again: nothing can be drawn for it. */
+const AGAIN = Object.freeze({
+  get used() {
+    throw new DeviceError("nothing was chosen, and what was sent before is forgotten. Ask the question again.");
+  },
+});
 const SHORTEST_ID = 8;
 const LONGEST_ID = 200;
 
@@ -21,7 +28,8 @@ const LONGEST_ID = 200;
  * whatever the value is now and whatever is chosen: a second draw would add its epsilon to the
  * first. What was sent is known by the question: `question_id` or the question of the survey, or
  * `question`, which must be given where the survey says neither. A budget refuses what costs too
- * much.
+ * much. Of several questions values, choices and epsilons are objects with an entry a question; one
+ * choice, a text, is taken for all. Each question has a device of its own, with the same memory.
  *
  * @example
  * const device = new Device(survey, { memory: new Memory(), budget: new Budget(5) });
@@ -31,7 +39,7 @@ export class Device {
   #source;
 
   /**
-   * @param {Survey} survey
+   * @param {any} survey a Survey, or a Questionnaire
    * @param {object} [options]
    * @param {Memory | null} [options.memory]
    * @param {Budget | null} [options.budget]
@@ -39,7 +47,8 @@ export class Device {
    * @param {Source} [options.source] of random bytes: the system's, unless for tests
    */
   constructor(survey, { memory = null, budget = null, question = null, source = system } = {}) {
-    if (!(survey instanceof Survey)) {
+    const several = survey instanceof Questionnaire;
+    if (!several && !(survey instanceof Survey)) {
       throw new DeviceError(`a device with ${shown(survey)}: expected a survey, by Survey.parse.`);
     }
     if (memory !== null && !(memory instanceof Memory)) {
@@ -52,8 +61,10 @@ export class Device {
     this.memory = memory;
     this.budget = budget;
     /** What names the question in the memory. */
-    this.question = questionOf(survey, question, memory !== null);
+    this.question = several ? null : questionOf(survey, question, memory !== null);
     this.#source = source;
+    /** @type {Map<string, Device>} of each question; of one alone, this */
+    this.parts = several ? partsOf(survey.questions, { memory, question, source }) : new Map([["", this]]);
     budget?.sharedMemory(memory);
     Object.freeze(this);
   }
@@ -64,46 +75,106 @@ export class Device {
     return this.memory.sent.get(this.question) ?? null;
   }
 
+  /** @returns {any} the row that was sent, as it is named here; null where a part of it is not there */
+  get sentRow() {
+    const rows = [...this.parts].map(([name, { remembered: sent, survey }]) => {
+      const called = sent && survey.nameOf(sent.mechanism);
+      return called ? [name, { ...sent, mechanism: called }] : null;
+    });
+    return rows.includes(null) ? null : this.#composed(new Map(/** @type {any} */ (rows)));
+  }
+
   /**
    * Return a row of docs/reports.md: mechanism, value and report_id.
    *
    * Of a question that was answered before it is the same row, of the mechanism of then.
    *
-   * @param {string | number | [number, number]} value
-   * @param {string | null} [choice] the mechanism that the person chose, where there are several
-   * @param {number | null} [epsilon] the person's own, of a family
-   * @returns {Promise<ReportRow>}
+   * @param {any} value
+   * @param {any} [choice] the mechanism that the person chose, where there are several
+   * @param {any} [epsilon] the person's own, of a family
+   * @returns {Promise<any>}
    */
   async row(value, choice = null, epsilon = null) {
+    const several = this.survey instanceof Questionnaire;
+    if (several) this.#checkNames(value, choice, epsilon);
+    const own = (/** @type {any} */ given, /** @type {string} */ name) => {
+      return several && isObject(given) ? (Object.hasOwn(given, name) ? given[name] : undefined) : given;
+    };
+    const draws = new Map([...this.parts].map(([name, part]) => {
+      const chosen = [own(value, name), own(choice, name) ?? null, own(epsilon, name) ?? null];
+      return [name, within(several, name, () => part.#prepared(...chosen))];
+    }));
+    const memory = this.budget === null ? this.memory : this.budget.sharedMemory(this.memory);
+    if (memory === null) return this.#composed(mapped(draws, ({ draw }) => draw()));
+    return memory.update((content) => {
+      const before = mapped(draws, (_, name) => this.#part(name).#before(content));
+      const fresh = new Map([...draws].filter(([name]) => before.get(name) === undefined));
+      const prices = mapped(fresh, ({ used }) => cost(used));
+      if (fresh.size) this.budget?.refuseBeyond(content.spent, prices);
+      let after = content;
+      const rows = mapped(draws, (chosen, name) => {
+        const sent = before.get(name);
+        if (sent !== undefined) return within(several, name, () => this.#part(name).#again(sent));
+        const { draw, used, mechanism } = chosen;
+        const [row, whole] = [draw(), String(used)];
+        const words = whole.length <= 200 ? whole : `${whole.slice(0, 195)} ...`;
+        const key = this.memory === null ? null : this.#part(name).question;
+        after = adding(after, key, { ...row, mechanism: mechanism.id, words, epsilon: prices.get(name) });
+        return row;
+      });
+      return [fresh.size ? after : null, this.#composed(rows)];
+    });
+  }
+
+  /** @type {(name: string) => Device} */
+  #part(name) {
+    return /** @type {Device} */ (this.parts.get(name));
+  }
+
+  /** @type {(content: import("./memory.js").Content) => Sent | undefined} */
+  #before(content) {
+    return this.memory === null || this.question === null ? undefined : content.sent.get(this.question);
+  }
+
+  /** @type {(values: unknown, ...more: unknown[]) => void} */
+  #checkNames(values, ...more) {
+    const names = [...this.parts.keys()].join(", ");
+    if (!isObject(values)) throw new DeviceError(`${shown(values)}: expected an object with a value for each of ${names}.`);
+    const given = [values, ...more.filter(isObject)].flatMap(Object.keys);
+    const stray = given.find((name) => !this.parts.has(name));
+    if (stray !== undefined) throw new DeviceError(`${shown(stray)} is no question here: expected ${names}.`);
+  }
+
+  /** @type {(value: any, choice: any, epsilon: any) => any} what was chosen, checked; `draw` gives a row */
+  #prepared(value, choice, epsilon) {
+    if (value === undefined && choice === null && this.remembered !== null) return AGAIN;
     const menu = this.survey.menu();
     const alone = choice === null && menu.length === 1;
     const mechanism = alone ? menu[0].mechanism : this.survey.find(choice);
     const name = this.survey.nameOf(mechanism.id);
     // Of a family the member that is used: its epsilon is what the report costs.
     const used = mechanism.at(epsilon);
-    this.survey.encode(value);
-    const memory = this.budget === null ? this.memory : this.budget.sharedMemory(this.memory);
-    if (memory === null) return this.survey.report(name, value, this.#source, epsilon);
-    const question = this.memory === null ? null : this.question;
-    return memory.update((content) => {
-      const before = question === null ? undefined : content.sent.get(question);
-      if (before !== undefined) return [null, this.#again(before)];
-      const price = cost(used);
-      this.budget?.refuseBeyond(content.spent, price);
-      const row = this.survey.report(name, value, this.#source, epsilon);
-      const whole = String(used);
-      const words = whole.length <= 200 ? whole : `${whole.slice(0, 195)} ...`;
-      const sent = { ...row, mechanism: mechanism.id, words, epsilon: price };
-      return [adding(content, question, sent), row];
-    });
+    if (value === undefined && mechanism.kind !== "silent") {
+      throw new DeviceError(`no value is given, and ${mechanism} reports one. Give it, or choose silence where it is on offer.`);
+    }
+    this.survey.encode(value, mechanism);
+    return { mechanism, used, draw: () => this.survey.report(name, value, this.#source, epsilon) };
+  }
+
+  /** @type {(rows: Map<string, ReportRow>) => any} one row from those of all parts */
+  #composed(rows) {
+    const row = (/** @type {any} */ { mechanism, value, report_id }) => ({ mechanism, value, report_id });
+    if (!(this.survey instanceof Questionnaire)) return row(rows.get(""));
+    const of = (/** @type {keyof ReportRow} */ field) => Object.fromEntries(mapped(rows, (one) => one[field]));
+    return { mechanism: of("mechanism"), value: of("value"), report_id: rowId([...mapped(rows, (one) => one.report_id).values()]) };
   }
 
   /** Forget the report of this question: the next is drawn anew, and both epsilons add up. */
   async forget() {
-    if (this.memory === null || this.question === null) {
-      throw new DeviceError("this device has no memory: there is nothing to forget.");
+    for (const { memory, question } of this.parts.values()) {
+      if (memory === null || question === null) throw new DeviceError("this device has no memory: there is nothing to forget.");
+      await memory.forget(question);
     }
-    await this.memory.forget(this.question);
   }
 
   /** @type {(sent: Sent) => ReportRow} */
@@ -128,6 +199,27 @@ export class Device {
   }
 }
 
+/** @type {(questions: Map<string, Survey>, options: any) => Map<string, Device>} a device a question */
+function partsOf(questions, { question, ...options }) {
+  return mapped(questions, (/** @type {any} */ own, name) => {
+    const named = own.question !== null || own.question_id !== null || question === null;
+    return within(true, name, () => new Device(own, { ...options, question: named ? null : `${question}/${name}` }));
+  });
+}
+
+/** @type {(map: Map<string, any>, work: (one: any, name: string) => any) => Map<string, any>} */
+const mapped = (map, work) => new Map([...map].map(([name, one]) => [name, work(one, name)]));
+
+/** @type {(several: boolean, name: string, work: () => any) => any} errors name the question, of several */
+function within(several, name, work) {
+  try {
+    return work();
+  } catch (error) {
+    if (!several || !(error instanceof FreewillError)) throw error;
+    throw new DeviceError(`question ${shown(name)}: ${error.message}`);
+  }
+}
+
 /**
  * Return what names the question, in the memory: its id, or else its words.
  *
@@ -142,9 +234,7 @@ function questionOf(survey, given, needed) {
     checkText(chosen, "question", SHORTEST_ID, LONGEST_ID, DeviceError);
     return `id ${chosen}`;
   }
-  // In one spelling of its letters, with single blanks between its words.
-  const words = survey.question?.normalize("NFC").replace(/\s+/g, " ").trim();
-  if (words !== undefined) return `question ${words}`;
+  if (survey.question !== null) return `question ${sameWords(survey.question)}`;
   if (!needed) return null;
   throw new DeviceError(
     "a memory, and nothing that says which question this is: another one over the same values " +

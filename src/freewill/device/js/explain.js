@@ -329,6 +329,7 @@ function truth(facts) {
     const gaps = { many: inDigits(support[1], 10), size: inDigits(facts.alphabet.size, 10), own, other };
     return [say(facts, words[support[0]], gaps)];
   }
+  if (outputs?.size === 1 && facts.alphabet.size > 1) return [say(facts, words.unsaid)];
   if (truths === null) {
     return facts.same || outputs === null ? [] : [say(facts, words.other, { outputs: inDigits(outputs.size, 10) })];
   }

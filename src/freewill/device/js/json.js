@@ -6,6 +6,8 @@ import { isObject } from "./checks.js";
 import { FreewillError, shown } from "./errors.js";
 import { INTEGERS } from "./ids.js";
 
+/** The field that says that a file is a survey, and of which version. */
+export const HEAD = "freewill survey";
 const LONGEST = 1 << 28;
 const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|-?[0-9]{16,}(?![0-9.eE])/gs;
 
@@ -35,8 +37,13 @@ export function parsedJson(text) {
     throw new FreewillError(`not valid JSON: ${/** @type {Error} */ (error).message}.`);
   }
   const names = ordered(plain);
-  if (!isObject(content) || !isObject(content.mechanisms)) return content;
-  return { ...content, mechanisms: new Map(names.map((name) => [name, content.mechanisms[name]])) };
+  const named = (/** @type {any} */ one) => {
+    if (!isObject(one) || !isObject(one.mechanisms) || Object.keys(one.mechanisms).length === 0) return one;
+    const pairs = [...(names.shift() ?? [])].map((name) => [name, one.mechanisms[name]]);
+    return { ...one, mechanisms: new Map(/** @type {any} */ (pairs)) };
+  };
+  const whole = named(content);
+  return Array.isArray(whole?.questions) ? { ...whole, questions: whole.questions.map(named) } : whole;
 }
 
 /** @type {(digits: string) => boolean} of an integer */
@@ -47,19 +54,20 @@ function isRounded(digits) {
 
 /**
  * Refuse an object with the same key twice, of which parsers keep only the last, and an integer that
- * they round; return the names of the mechanisms as they stand.
+ * they round; return the names of the mechanisms as they stand, of the survey or of each question.
  *
  * @param {string} text valid JSON
- * @returns {string[]}
+ * @returns {Set<string>[]}
  */
 export function ordered(text) {
   /** @type {(Set<string> | null)[]} the keys of the objects around, null for lists */
   const around = [];
-  /** @type {string[]} */
+  /** @type {Set<string>[]} */
   const names = [];
+  /** @type {string[]} the key at which each of them stands */
+  const path = [];
   let last = "";
   let inner = "";
-  let outer = "";
   for (const [token] of text.matchAll(TOKENS)) {
     if (token === "{") around.push(new Set());
     else if (token === "[") around.push(null);
@@ -71,9 +79,10 @@ export function ordered(text) {
         throw new FreewillError(`${shown(key)} is named twice in one object: names must differ.`);
       }
       keys.add(key);
-      inner = key;
-      if (around.length === 1) outer = key;
-      if (around.length === 2 && outer === "mechanisms") names.push(key);
+      const depth = around.length;
+      path[depth] = inner = key;
+      const within = path[1] === "questions" ? 4 : 2;
+      if (depth === within && path[depth - 1] === "mechanisms" && keys.size === 1) names.push(keys);
     } else if (INTEGERS.has(inner) && /^-?[0-9]+$/.test(token) && isRounded(token)) {
       throw new FreewillError(
         `${inner}=${token.slice(0, 40)}: must be an integer of at most 2^53 either way, for larger ` +

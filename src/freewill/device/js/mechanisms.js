@@ -4,7 +4,7 @@
  * `draw(index, source)` gives a report, exactly by the law: an output's index, or packed bits.
  */
 
-import { Linear, alphabetFromSpec, encodeText, sameValues } from "./alphabets.js";
+import { Categorical, Linear, alphabetFromSpec, encodeText, sameValues } from "./alphabets.js";
 import { GeometricNoise, PlanarNoise, odds, precision, replaced, slackened } from "./chances.js";
 import { checkedEpsilon, checkedIndex, checkedLaw } from "./checks.js";
 import { Below, Table, coin, system } from "./draws.js";
@@ -162,6 +162,22 @@ export class Identity extends Mechanism {
   /** @type {Drawn} */
   drawn(index) {
     return index;
+  }
+}
+
+/** Nothing is said, whatever the value is: that promises everything. */
+export class Silent extends Mechanism {
+  epsilon = 0;
+
+  /** @param {Alphabet} alphabet */
+  constructor(alphabet) {
+    super("silent", alphabet, 1);
+    this.outputs = new Categorical(["nothing"]);
+  }
+
+  /** @type {Drawn} */
+  drawn() {
+    return 0;
   }
 }
 

@@ -7,7 +7,7 @@ import { checkFields, checkText, isObject } from "./checks.js";
 import { FreewillError, UndrawableError, shown } from "./errors.js";
 import { Family } from "./family.js";
 import { LOSSES } from "./losses.js";
-import { Geometric, Identity, KRR, Matrix, PlanarGeometric, RAPPOR, SPEC_VERSION, Shokri } from "./mechanisms.js";
+import { Geometric, Identity, KRR, Matrix, PlanarGeometric, RAPPOR, SPEC_VERSION, Shokri, Silent } from "./mechanisms.js";
 import { Programmed } from "./programs.js";
 
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
@@ -28,6 +28,7 @@ const KINDS = {
   "planar-geometric": { Kind: PlanarGeometric, needed: ["epsilon"], free: [] },
   rappor: { Kind: RAPPOR, needed: ["epsilon"], free: [] },
   shokri: { Kind: Shokri, needed: ["quality_loss"], free: ["prior", "selection", ...LOSSES] },
+  silent: { Kind: Silent, needed: [], free: [] },
 };
 
 /**

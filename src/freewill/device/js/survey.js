@@ -7,9 +7,10 @@ import { checkText, isObject, isWholeText } from "./checks.js";
 import { system } from "./draws.js";
 import { FreewillError, UndrawableError, listed, shown } from "./errors.js";
 import { hexadecimal } from "./ids.js";
-import { parsedJson } from "./json.js";
+import { HEAD, parsedJson } from "./json.js";
 import { SPEC_VERSION } from "./mechanisms.js";
 import { Programmed } from "./programs.js";
+import { Questionnaire } from "./questionnaire.js";
 import { mechanismFromSpec } from "./registry.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
@@ -19,7 +20,8 @@ import { mechanismFromSpec } from "./registry.js";
 /** @typedef {{name: string, mechanism: Mechanism, description: string | null, place: number}} Choice */
 
 const VERSIONS = [1, 2];
-const HEAD = "freewill survey";
+/** Of surveys with several questions. */
+const QUESTIONS_VERSION = 3;
 const NEEDED = [HEAD, "alphabet", "mechanisms"];
 /** @type {[string, number, number][]} fields with their least and greatest number of characters */
 const TEXTS = [
@@ -114,15 +116,16 @@ export class Survey {
    *
    * @param {string | object} given
    * @param {{partly?: boolean}} [how]
-   * @returns {Survey}
+   * @returns {any} a Survey, or a Questionnaire of several questions
    */
   static parse(given, { partly = false } = {}) {
     const spec = /** @type {any} */ (typeof given === "string" ? parsedJson(given) : given);
     const version = isObject(spec) ? spec[HEAD] : undefined;
+    if (version === QUESTIONS_VERSION) return Questionnaire.parse(spec, { partly });
     if (Number.isInteger(version) && !VERSIONS.includes(version)) {
       throw new FreewillError(
-        `survey version ${shown(version)}: this release reads versions ` +
-          `${VERSIONS.join(" and ")}. Update freewill, or write the survey again.`,
+        `survey version ${shown(version)}: this release reads versions ${VERSIONS.join(", ")} and ` +
+          `${QUESTIONS_VERSION}. Update freewill, or write the survey again.`,
       );
     }
     const fault = faultOf(spec);
@@ -181,11 +184,12 @@ export class Survey {
   /**
    * Return the index of a value: a label, an integer, or a point [latitude, longitude].
    *
-   * @param {string | number | [number, number]} value
+   * @param {any} value; whoever is silent need not give one
+   * @param {Mechanism} [mechanism] that reports it
    * @returns {number}
    */
-  encode(value) {
-    return this.alphabet.encode(value);
+  encode(value, mechanism) {
+    return value === undefined && mechanism?.kind === "silent" ? 0 : this.alphabet.encode(value);
   }
 
   /**
@@ -204,10 +208,15 @@ export class Survey {
    */
   report(name, value, source = system, epsilon = null) {
     const mechanism = this.find(name);
-    const report = mechanism.text(mechanism.draw(this.encode(value), source, epsilon));
+    const report = mechanism.text(mechanism.draw(this.encode(value, mechanism), source, epsilon));
     const id = Uint8Array.from({ length: 16 }, () => source.byte());
     return { mechanism: name, value: report, report_id: hexadecimal(id) };
   }
+}
+
+/** @type {(text: string) => string} a question in one spelling of its letters, with single blanks */
+export function sameWords(text) {
+  return text.normalize("NFC").replace(/\s+/g, " ").trim();
 }
 
 /**

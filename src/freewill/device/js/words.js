@@ -35,6 +35,7 @@ export default {
     "bloom": "A fingerprint of your {value} marks a few of {many} places, and other {values} mark some of the same. Your report says yes or no to every place: yes to one of your own with a chance of {own}, and to any other with a chance of {other}.",
     "hadamard": "Your report is one of {many} signs, half of which stand for your own {value}. It is one of that half with a chance of {own}. Every other {value} shares half of those signs.",
     "blocks": "Your report is one of {many} signs. It is one of those that stand for your own {value} with a chance of {own}, and one of those that stand for another with a chance of {other} on average.",
+    "unsaid": "You do not answer: your report says nothing, whatever your {value} is.",
     "other": "Your report is one of {outputs} signs, which need not be {values} themselves.",
     "silence": "With a chance of {chance}, whatever your {value} is, you report nothing. All else here is about the reports that are sent.",
     "several": "Your report has {many} parts, each drawn for itself from the same {value}. Together they tell more than any of them.",
@@ -56,6 +57,14 @@ export default {
     "percent": "at most {percent} likelier than the other",
     "times": "at most {times} times as likely as the other",
     "million": "more than a million times as likely as the other"
+  },
+  "together": {
+    "sum": "Epsilon {sum} in all: {parts}.",
+    "part": "{name} {epsilon}",
+    "unlimited": "without limit",
+    "any": "Of two equally likely people who differ in all these answers, one can then seem {odds}.",
+    "nothing": "Together your reports tell nothing at all.",
+    "infinite": "There is no limit to what your reports may give away together."
   },
   "loss": {
     "distance": "Whoever sees your report, and guesses as well as anybody can, is off by {loss} on average.",

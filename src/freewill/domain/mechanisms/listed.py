@@ -101,6 +101,7 @@ def _rows(firsts: dict[str, range], laws: list[Mechanism], part: Any) -> range:
     """Return the rows of a part among those of its attribute, which it joins when it is new."""
     if part.id not in firsts:
         first = max((rows.stop for rows in firsts.values()), default=0)
-        firsts[part.id] = range(first, first + part.output_space.places)
+        # Not its places: of sets of so many values most patterns are none.
+        firsts[part.id] = range(first, first + len(part.outputs()))
         laws.append(part)
     return firsts[part.id]

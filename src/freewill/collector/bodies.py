@@ -1,0 +1,125 @@
+"""Bodies of requests: the reports that they hold, read within limits, before they are checked."""
+
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from freewill.collector.answers import RefusedError
+from freewill.collector.openapi import Sent, SentAnswers
+from freewill.core.texts import read_json
+
+MOST_REPORTS = 50_000
+"""Reports of one batch."""
+_ESCAPED_LETTER = re.compile(rb"\\u00[5-7]")
+
+
+@dataclass(frozen=True)
+class Form:
+    """What reports look like: of one question, or of several."""
+
+    one_or_many: Any
+    line: Any
+    advice: str
+    named_once: Callable[[bytes | bytearray, int], bool]
+    """Whether it is plain that no field stands twice in any of so many objects."""
+
+
+def _named_once(body: bytes | bytearray, many: int) -> bool:
+    """Say so of reports of one question.
+
+    Of a name that stands twice, msgspec keeps the last. Each object has all three fields and no
+    other: as many names as objects are one a field, unless some are written with escapes. Where a
+    value looks like a name, there are more.
+    """
+    names = sum(map(body.count, (b'"report"', b'"value"')))
+    return (
+        body.count(b'"mechanism"') == body.count(b'"report_id"') == names == many
+        and _ESCAPED_LETTER.search(body) is None
+    )
+
+
+def form_of_answers(questions: Sequence[str]) -> Form:
+    """Return what reports of these questions look like.
+
+    Each object has three fields, and two of them one a question: a question stands there twice,
+    once as what was chosen and once as what is reported.
+    """
+    keys = [msgspec.json.encode(name) for name in questions]
+
+    def named_once(body: bytes | bytearray, many: int) -> bool:
+        plain = b"\\" not in body and _named_once(body, many)
+        return plain and all(body.count(key) == 2 * many for key in keys)
+
+    examples = ", ".join(f'"{name}": ...' for name in questions[:2])
+    advice = (
+        f'Send {{"mechanism": {{{examples}}}, "report": {{{examples}}}, "report_id": 32 '
+        "hexadecimal digits}, with the name of a mechanism and an index or text for every "
+        'question, or "value", texts, in place of "report"; or an array of such objects, or one a '
+        "line as application/x-ndjson. See /v1/openapi.json."
+    )
+    many = msgspec.json.Decoder(SentAnswers | list[SentAnswers])
+    return Form(many, msgspec.json.Decoder(SentAnswers), advice, named_once)
+
+
+ONE = Form(
+    msgspec.json.Decoder(Sent | list[Sent]),
+    msgspec.json.Decoder(Sent),
+    'Send {"mechanism": name, "report": index or text, "report_id": 32 hexadecimal digits}, '
+    'or "value", a text, in place of "report"; or an array of such objects, or one a line as '
+    "application/x-ndjson. See /v1/openapi.json.",
+    _named_once,
+)
+"""Reports of one question."""
+
+
+def decoded(body: bytes | bytearray, lines: bool, form: Form = ONE) -> Sequence[Any]:
+    """Read a body: one object, an array of them, or (`lines`) one a line.
+
+    >>> decoded(b'{"mechanism": "coin", "report": 1, "report_id": "00"}', lines=False)
+    [Sent(mechanism='coin', report_id='00', report=1, value=UNSET)]
+    >>> decoded(b'{"mechanism": "coin", "value": "no", "report_id": "00"}', lines=False)[0].report
+    'value:no'
+    """
+    try:
+        sent = _read(body, lines, form)
+    except msgspec.ValidationError as error:
+        raise RefusedError(422, f"not a report: {error}", form.advice) from None
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise RefusedError(400, f"not JSON: {error}", form.advice) from None
+    if not sent:
+        raise RefusedError(422, "a batch without reports", form.advice)
+    if len(sent) > MOST_REPORTS:
+        raise RefusedError(
+            413,
+            f"a batch of more than {MOST_REPORTS:,} reports",
+            f"Send at most {MOST_REPORTS:,} at a time.",
+        )
+    return sent
+
+
+def _read(body: bytes | bytearray, lines: bool, form: Form) -> list[Any]:
+    """Read reports; refuse those that name a field twice."""
+    if lines:
+        # Line by line: by itself msgspec also takes an object that goes on in the next line.
+        # And one after the other: a list of all would take many times the memory of the body.
+        sent = list(map(form.line.decode, islice(_lines(body), MOST_REPORTS + 1)))
+    else:
+        content = form.one_or_many.decode(body)
+        sent = content if isinstance(content, list) else [content]
+    for row in sent:
+        if row.value is not msgspec.UNSET or row.report is msgspec.UNSET:
+            row.read_value()
+    if len(sent) <= MOST_REPORTS and not form.named_once(body, len(sent)):
+        # Slower, and it says which name stands twice, if any does.
+        for part in _lines(body) if lines else (bytes(body),):
+            read_json(part)
+    return sent
+
+
+def _lines(body: bytes | bytearray) -> Iterator[bytes]:
+    return filter(None, map(bytes.strip, io.BytesIO(body)))

@@ -1,0 +1,160 @@
+"""What is asked of a survey of several questions: of one of them, or of two and their table.
+
+A marginal of the evidence is exact, so that nothing is estimated but what was asked for: ten
+questions have millions of records, and two of them a table.
+"""
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from freewill.collector.answers import RefusedError
+from freewill.collector.database import Reader
+from freewill.collector.surveys import StoredSurvey, evidence_of
+from freewill.core.types import FloatArray
+from freewill.domain.alphabets.base import Alphabet, attributes_of
+from freewill.domain.alphabets.groups import Groups, Values, coarser
+from freewill.domain.mechanisms.asked import JOINED
+from freewill.domain.questionnaire import Questionnaire
+from freewill.domain.survey import Survey
+from freewill.errors import EvidenceError, closest, shown
+from freewill.stats.estimators.estimate import Estimate
+from freewill.stats.evidence import Evidence
+from freewill.stats.marginals import unfolded
+
+MOST_CELLS = 4096
+"""Combinations of values of two questions up to which they are estimated together."""
+_MOST_SHOWN = 12
+"""Values of a question up to which a table has a line for each; neighbours stand together."""
+
+
+class Subject(NamedTuple):
+    """What an estimate is of: a survey and, where it has several questions, which of them."""
+
+    survey: str
+    of: tuple[str, ...] = ()
+
+
+def subject_of(survey: str, asked: Survey, query: Sequence[tuple[str, str]]) -> Subject:
+    """Return what a query asks for: `of=age`, or of two questions `of=age,commute`."""
+    stray = [name for name, _ in query if name != "of"]
+    given = [text for name, text in query if name == "of"]
+    if not isinstance(asked, Questionnaire):
+        if query:
+            raise _wrong(f"{shown(query[0][0])} of a survey of one question", "Ask for it alone.")
+        return Subject(survey)
+    known = list(asked.questions)
+    advice = f"Ask for ?of= one of {', '.join(known)}, or two of them with a comma between."
+    if stray:
+        raise _wrong(f"{shown(stray[0])} is none of what may be asked", advice)
+    # A name may have a comma itself.
+    names = [name for text in given for name in ([text] if text in known else text.split(","))]
+    for name in names:
+        if name not in known:
+            raise _wrong(f"no question {shown(name)}", f"{advice}{closest(name, known)}")
+    if not names or len(names) > 2 or len({*names}) < len(names):
+        what = "which question?" if not names else f"more than two at once ({len(names)})"
+        raise _wrong(f"{what}: one is asked for, or two different ones", advice)
+    return Subject(survey, tuple(name for name in known if name in names))
+
+
+def _wrong(what: str, advice: str) -> RefusedError:
+    return RefusedError(422, what, advice)
+
+
+@dataclass(eq=False)
+class Records:
+    """Evidence of the questionnaire that was asked for last, taken apart by what people chose."""
+
+    _held: tuple[str, int, Evidence] | None = None
+    _alone: Any = field(default_factory=threading.Lock)
+
+    def evidence(self, view: Reader, stored: StoredSurvey, people: int) -> Evidence:
+        """Return the evidence of all questions, read anew if there are more people."""
+        with self._alone:
+            if self._held is None or self._held[:2] != (stored.id, people):
+                evidence = evidence_of(view, stored)
+                if not evidence.held:
+                    raise RefusedError(
+                        409,
+                        "the reports of all questions do not fit in the server's memory",
+                        "Take the evidence, and run `freewill estimate --of`.",
+                    )
+                self._held = stored.id, people, unfolded(evidence)
+            return self._held[2]
+
+    def about(
+        self, view: Reader, stored: StoredSurvey, people: int, of: tuple[str, ...]
+    ) -> Evidence:
+        """Return the evidence about what is asked for."""
+        if not of:
+            return evidence_of(view, stored)
+        alphabets = attributes_of(stored.survey.alphabet)
+        cells = math.prod(alphabets[name].size for name in of)
+        if len(of) > 1 and cells > MOST_CELLS:
+            raise RefusedError(
+                409,
+                f"{' and '.join(of)} have values in {cells:,} ways, and a server "
+                f"estimates {MOST_CELLS:,} at most",
+                "Ask for each of them alone; or take the evidence, and run `freewill estimate "
+                "--of`, which has more time.",
+            )
+        try:
+            return self.evidence(view, stored, people).marginal(*of)
+        except EvidenceError as error:
+            raise RefusedError(409, str(error), "Wait for somebody who answers it.") from None
+
+    def choices(self, view: Reader, stored: StoredSurvey, people: int) -> dict[str, dict[str, int]]:
+        """Return how many people chose each mechanism of each question."""
+        survey: Any = stored.survey
+        counts = {name: dict.fromkeys(own.mechanisms, 0) for name, own in survey.questions.items()}
+        if people:
+            for group in self.evidence(view, stored, people).groups:
+                for name, choice in zip(counts, group.name.split(JOINED), strict=True):
+                    counts[name][choice] += group.people
+        return counts
+
+
+def lines_of(alphabet: Alphabet) -> Groups:
+    """Return the lines that a table has for a question: values, or neighbours together.
+
+    >>> import freewill as fw
+    >>> lines_of(fw.Linear(0, 99)).names[:2], lines_of(fw.Linear(0, 9)).names[:2]
+    (('0..9', '10..19'), ('0', '1'))
+    """
+    if alphabet.plane is None or alphabet.size <= _MOST_SHOWN:
+        return Values(alphabet)
+    rows, columns = alphabet.plane
+    if rows == 1:
+        return coarser(alphabet, -(-columns // (_MOST_SHOWN - 2)))
+    side = next(n for n in range(2, rows + columns) if -(-rows // n) * -(-columns // n) <= 12)
+    return coarser(alphabet, side)
+
+
+def table_of(estimate: Estimate) -> dict[str, Any]:
+    """Return the cross table of an estimate of two questions, as JSON has it."""
+    (one, rows), (other, columns) = _lines(estimate.alphabet)
+    shares = cell_weights(estimate.alphabet) @ estimate.theta
+    return {
+        "questions": [one, other],
+        "rows": list(rows.names),
+        "columns": list(columns.names),
+        "shares": shares.reshape(rows.count, columns.count).tolist(),
+    }
+
+
+def _lines(alphabet: Alphabet) -> list[tuple[str, Groups]]:
+    return [(name, lines_of(own)) for name, own in attributes_of(alphabet).items()]
+
+
+def cell_weights(alphabet: Alphabet) -> FloatArray:
+    """Return a functional for each cell of the table: the sum of the values that are in it."""
+    (_, rows), (_, columns) = _lines(alphabet)
+    which = (rows.which[:, None] * columns.count + columns.which).ravel()
+    weights = np.zeros((rows.count * columns.count, which.size))
+    weights[which, np.arange(which.size)] = 1.0
+    return weights

@@ -1,0 +1,97 @@
+"""What the answers to several questions promise to people: question by question, and together."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from freewill.device.budget import cost
+from freewill.device.memory import Amount
+from freewill.device.words import in_digits, odds, say
+from freewill.domain.questionnaire import Questionnaire
+from freewill.errors import ParameterError, printable, raised_as, shown
+
+
+@dataclass(frozen=True, eq=False)
+class QuestionnaireExplanation:
+    """What each choice of each question promises, by the names of the questions."""
+
+    title: str
+    questions: dict[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.questions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.questions)
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    def describe(self) -> dict[str, Any]:
+        """Describe for JSON."""
+        questions = {name: own.describe() for name, own in self.questions.items()}
+        return {**({"title": self.title} if self.title else {}), "questions": questions}
+
+    def for_devices(self) -> dict[str, list[dict[str, Any]]]:
+        """Return the numbers and pictures of all choices, by question."""
+        return {name: own.for_devices() for name, own in self.questions.items()}
+
+    def __str__(self) -> str:
+        parts = [f"{printable(name)}\n\n{own}" for name, own in self.questions.items()]
+        return "\n\n".join([*([printable(self.title)] if self.title else []), *parts])
+
+    def _repr_html_(self) -> str:
+        parts = (f"<h2>{escape(n)}</h2>{own._repr_html_()}" for n, own in self.questions.items())
+        return f'<div class="freewill">{"".join(parts)}</div>'
+
+
+@dataclass(frozen=True)
+class SumExplanation:
+    """What the chosen mechanisms cost by question, and all together; `sentences` say it."""
+
+    costs: dict[str, Amount]
+    sentences: tuple[str, str]
+
+    @property
+    def sum(self) -> Amount:
+        """The epsilon of all answers together."""
+        return sum(self.costs.values())
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)
+
+
+def sum_explanation(survey: Questionnaire, choices: Any) -> SumExplanation:
+    """Say what answers cost whose mechanisms were chosen so; questions may be left out.
+
+    >>> import freewill as fw
+    >>> votes = fw.Categorical(["yes", "no"])
+    >>> vote = fw.Survey(votes, {"careful": fw.KRR(votes, 0.5), "no answer": fw.Silent(votes)})
+    >>> both = fw.Questionnaire({"first": vote, "second": vote})
+    >>> print(fw.explain(both, {"first": "careful", "second": "no answer"}))
+    Epsilon 0.5 in all: first 0.5, second 0. Of two equally likely people who differ in all these
+    answers, one can then seem at most 65 % likelier than the other.
+    """
+    known = isinstance(choices, Mapping) and choices.keys() <= survey.questions.keys()
+    if not known:
+        raise ParameterError(
+            f"choice={shown(choices)}: expected a dict with the name of a mechanism for questions "
+            f"among {', '.join(survey.questions)}."
+        )
+    costs: dict[str, Amount] = {}
+    for name, choice in choices.items():
+        with raised_as(ParameterError, f"question {name!r}: "):
+            costs[name] = cost(survey.questions[name].find(choice))
+    total = sum(costs.values())
+    named = [say("", "together", "part", name=n, epsilon=_digits(c)) for n, c in costs.items()]
+    first = say("", "together", "sum", sum=_digits(total), parts=", ".join(named))
+    which = "infinite" if total == math.inf else "any" if total else "nothing"
+    return SumExplanation(costs, (first, say("", "together", which, odds=odds(float(total)))))
+
+
+def _digits(given: Amount) -> str:
+    if given == math.inf:
+        return say("", "together", "unlimited")
+    return in_digits(float(given), 4, "up")
