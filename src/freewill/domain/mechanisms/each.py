@@ -52,6 +52,7 @@ class Silent(Mechanism):
     def __post_init__(self) -> None:
         if self.alphabet is not None:
             checked_alphabet(self.alphabet, Alphabet, self.name, least=1)
+
     tabulated: ClassVar[bool] = True
 
     @property
