@@ -2,18 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from freewill.core.types import BoolArray, Counter, IntArray, PackedBits, Reports
-from freewill.domain.outputs import Reason
-from freewill.domain.packed_outputs import COUNTED, LISTED, Packed, check_part
-from freewill.errors import LawError
+from freewill.core.types import BoolArray, IntArray, PackedBits, Reports
+from freewill.domain.packed_outputs import OfParts
 
 
 @dataclass(frozen=True)
-class Either(Packed):
+class Either(OfParts):
     """A report of one of several spaces, and of which: the outputs of all, one after the other.
 
     The first byte says which space it is, the report follows in as many bytes as it has there; the
@@ -28,21 +26,11 @@ class Either(Packed):
     """
 
     parts: tuple[Any, ...]
-    stray: ClassVar[Reason] = Reason.WRONG_PART
-
-    def __post_init__(self) -> None:
-        for part in self.parts:
-            check_part(part)
 
     @property
     def width(self) -> int:
         """Bytes a report."""
         return 1 + max(int(part.width) for part in self.parts)
-
-    @property
-    def size(self) -> int:
-        """How many bits a report has."""
-        return 8 * self.width
 
     @cached_property
     def _firsts(self) -> list[int]:
@@ -54,24 +42,9 @@ class Either(Packed):
         """How many outputs there are."""
         return self._firsts[-1]
 
-    @property
-    def repeats(self) -> bool:
-        """Whether all parts do, and there are few outputs in all."""
-        return all(part.repeats for part in self.parts) and self.places <= COUNTED
-
-    @property
-    def listable(self) -> bool:
-        """Whether all parts can be listed, and there are at most 65,536 outputs."""
-        return all(part.listable for part in self.parts) and self.places <= LISTED
-
     def all(self) -> PackedBits:
         """Return all outputs, those of the first space first."""
-        if not self.listable:
-            raise LawError(
-                f"{self} cannot be listed: there are {self.places:.3g}. Use operator(reports) with "
-                f"the reports that were observed."
-            )
-        every = [part.all() for part in self.parts]
+        every = self.listed_parts()
         return self.joined(np.repeat(np.arange(len(every)), list(map(len, every))), every)
 
     def joined(self, which: IntArray, reports: list[Reports]) -> PackedBits:
@@ -106,10 +79,6 @@ class Either(Packed):
     def complaint(self, row: PackedBits) -> str:
         """Say what was expected."""
         return f"is {row.tobytes().hex()}: expected the number of a part, and its report: {self}."
-
-    def counter(self) -> Counter:
-        """Return an empty table of counts."""
-        return Counter(self.places, self.numbers, self.numbered)
 
     def numbers(self, reports: Reports) -> IntArray:
         """Return outputs as numbers, those of the first space first."""

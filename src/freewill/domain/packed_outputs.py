@@ -193,8 +193,56 @@ class Bits(Packed):
         return several(self.size, "bit")
 
 
+class OfParts(Packed, Protocol):
+    """Reports made of outputs of other spaces, each of which takes whole bytes."""
+
+    parts: tuple[Any, ...]
+    stray: ClassVar[Reason] = Reason.WRONG_PART
+
+    def __post_init__(self) -> None:
+        for part in self.parts:
+            check_part(part)
+
+    @property
+    def size(self) -> int:
+        """How many bits a report has."""
+        return 8 * int(self.width)
+
+    places: Any
+    """How many outputs there are."""
+
+    @property
+    def repeats(self) -> bool:
+        """Whether all parts repeat, and there are few outputs in all."""
+        return all(part.repeats for part in self.parts) and self.places <= COUNTED
+
+    @property
+    def listable(self) -> bool:
+        """Whether all parts can be listed, and there are at most 65,536 outputs."""
+        return all(part.listable for part in self.parts) and self.places <= LISTED
+
+    def listed_parts(self) -> list[Reports]:
+        """Return all outputs of each part, where all of the whole can be listed."""
+        if not self.listable:
+            raise LawError(
+                f"{self} cannot be listed: there are {self.places:.3g}. Use operator(reports) with "
+                f"the reports that were observed."
+            )
+        return [part.all() for part in self.parts]
+
+    def numbers(self, reports: Reports) -> IntArray:
+        """Return outputs as numbers."""
+
+    def numbered(self, numbers: IntArray) -> PackedBits:
+        """Return the outputs of these numbers."""
+
+    def counter(self) -> Counter:
+        """Return an empty table of counts."""
+        return Counter(self.places, self.numbers, self.numbered)
+
+
 @dataclass(frozen=True)
-class Records(Packed):
+class Records(OfParts):
     """Reports of several parts: an output of each of these spaces, one after the other.
 
     Each part takes whole bytes (`width`, `to_bytes`, `from_bytes` of its space): an index as few as
@@ -212,45 +260,20 @@ class Records(Packed):
     """
 
     parts: tuple[Any, ...]
-    stray: ClassVar[Reason] = Reason.WRONG_PART
-
-    def __post_init__(self) -> None:
-        for part in self.parts:
-            check_part(part)
 
     @cached_property
     def width(self) -> int:
         """Bytes a report."""
         return sum(part.width for part in self.parts)
 
-    @property
-    def size(self) -> int:
-        """How many bits a report has."""
-        return 8 * self.width
-
     @cached_property
     def places(self) -> int:
         """How many outputs there are."""
         return math.prod(part.places for part in self.parts)
 
-    @property
-    def repeats(self) -> bool:
-        """Whether all parts repeat, and there are few outputs in all."""
-        return all(part.repeats for part in self.parts) and self.places <= COUNTED
-
-    @property
-    def listable(self) -> bool:
-        """Whether all parts can be listed, and there are at most 65,536 outputs."""
-        return all(part.listable for part in self.parts) and self.places <= LISTED
-
     def all(self) -> PackedBits:
         """Return all outputs, the last part fastest."""
-        if not self.listable:
-            raise LawError(
-                f"{self} cannot be listed: there are {self.places:.3g}. Use operator(reports) with "
-                f"the reports that were observed."
-            )
-        every = [part.all() for part in self.parts]
+        every = self.listed_parts()
         places = np.indices([len(some) for some in every]).reshape(len(every), -1)
         return self.joined([some[chosen] for some, chosen in zip(every, places, strict=True)])
 
@@ -301,10 +324,6 @@ class Records(Packed):
         """Say which part it is."""
         wrong = [bool(stray[0]) for _, stray in self._read(row[None])].index(True)
         return f"has a part {wrong + 1} out of range: expected {self.parts[wrong]}."
-
-    def counter(self) -> Counter:
-        """Return an empty table of counts."""
-        return Counter(self.places, self.numbers, self.numbered)
 
     def numbers(self, reports: Reports) -> IntArray:
         """Return reports as numbers, the last part fastest."""
