@@ -182,6 +182,7 @@ class Feature:
 
 
 LISTED = ("cannot be listed|too many to be listed", "its reports cannot be listed")
+NOTHING = ("tell nothing of the value|says nothing", "its reports say nothing")
 FEATURES = (
     Feature("`fw.check_mechanism`", check),
     Feature("a survey in a file", saved),
@@ -201,12 +202,14 @@ FEATURES = (
     Feature("`fw.information`", lambda row: fw.information(evidence(row)).standard_error()),
     Feature("`fw.intervals`, bands and tables", banded),
     Feature("`fw.compare`", lambda row: fw.compare(evidence(row), evidence(row, 500))),
-    Feature("`fw.check_choice`", lambda row: fw.check_choice(evidence(row, other=True))),
-    Feature("`fw.check_fit`", lambda row: fw.check_fit(evidence(row, other=True))),
+    Feature(
+        "`fw.check_choice`", lambda row: fw.check_choice(evidence(row, other=True)), (NOTHING,)
+    ),
+    Feature("`fw.check_fit`", lambda row: fw.check_fit(evidence(row, other=True)), (NOTHING,)),
     Feature(
         "`fw.check_fit` of its own law",
         own_law,
-        (("cannot be listed", "its reports cannot be listed: those of others are tested"),),
+        (("cannot be listed", "its reports cannot be listed: those of others are tested"), NOTHING),
     ),
     Feature("`fw.choice_aware`", lambda row: fw.choice_aware(evidence(row, other=True))),
     Feature("`fw.robust`", lambda row: fw.robust(evidence(row, other=True))),
@@ -215,7 +218,11 @@ FEATURES = (
         lambda row: fw.smooth(evidence(row)),
         (("have no neighbours", "tried on labels here, which have no neighbours"),),
     ),
-    Feature("`fw.plan`", planned),
+    Feature(
+        "`fw.plan`",
+        planned,
+        (("have no distance", 'records have no distance without weights: `of="shares"`'),),
+    ),
     Feature(
         "`fw.audit`",
         lambda row: fw.audit(mechanisms()[row]),

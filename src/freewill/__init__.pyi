@@ -111,6 +111,8 @@ from freewill.stats.choice.check import check_choice as check_choice
 from freewill.stats.collect import collect as collect
 from freewill.stats.compare import Comparison as Comparison
 from freewill.stats.compare import compare as compare
+from freewill.stats.consistent import ConsistentTables as ConsistentTables
+from freewill.stats.consistent import consistent as consistent
 from freewill.stats.estimators.em import em as em
 from freewill.stats.estimators.em import ibu as ibu
 from freewill.stats.estimators.estimate import Estimate as Estimate

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, OFFERED, refused
 from freewill.cli import analysis, application, compare, inputs, options, show, standard, values
-from freewill.cli.init import offer
 from freewill.cli.obfuscate import parse_shares
+from freewill.cli.offers import offer
 from freewill.errors import FreewillError, ParameterError, SpecError
 from freewill.numeric.solvers.likelihood import Step
 
@@ -199,7 +199,7 @@ def test_what_comes_in_is_kept_whole_under_the_ending_of_its_format(tmp_path, he
 @pytest.mark.parametrize(("many", "words"), [(1, "1 of 9 rows is"), (2, "2 of 9 rows are")])
 def test_rows_that_were_left_out_are_counted_by_reason(capsys, many, words):
     kind = SimpleNamespace(count=many, reason="no such age", examples=("200", "-3"))
-    reading = SimpleNamespace(rows=9, duplicates=many, refused=many, invalid=[kind])
+    reading = SimpleNamespace(rows=9, duplicates=many, refused=many, invalid=[kind], silent=0)
     inputs.show_losses(reading)
     said = " ".join(capsys.readouterr().err.split())
     assert f"{words} invalid and left out" in said
@@ -208,7 +208,7 @@ def test_rows_that_were_left_out_are_counted_by_reason(capsys, many, words):
         "1 row repeats a report_id and was" if many == 1 else "2 rows repeat a report_id and were"
     )
     assert verb in said
-    inputs.show_losses(SimpleNamespace(rows=9, duplicates=0, refused=0, invalid=[]))
+    inputs.show_losses(SimpleNamespace(rows=9, duplicates=0, refused=0, invalid=[], silent=0))
     assert capsys.readouterr().err == ""
 
 

@@ -125,7 +125,7 @@ def test_reports_are_cut_off_behind_the_longest_that_can_be_right():
         table = pa.table({"mechanism": ["bits", "bits", "k", "k"], "report": column})
         engine = engine_for("duckdb", table)
         decoder = Decoder.of(survey, repeats=False)
-        with opened(engine, table, decoder.limits) as rows:
+        with opened(engine, table, decoder.columns) as rows:
             batches = list(rows.batches(rows.frame, longest=decoder.longest))
         assert max(len(report) for b in batches for report in b["report"].to_pylist()) == 107
         reading = read(table, survey)

@@ -98,7 +98,7 @@ def test_a_decoder_reads_its_own_mechanisms_by_name_and_by_id():
     assert blocks.refused() == []
     blocks = DecodedBlocks(wide, [batch_of([*rows, ("bits", None), ("geo", "1"), ("bits", "ff")])])
     assert sum(block.people for block in blocks) == 100
-    assert [(reason, count) for reason, count, _ in blocks.refused()] == [
+    assert [(reason, count) for (reason, _), count, _ in blocks.refused()] == [
         (Reason.NO_REPORT, 1),
         (Reason.UNKNOWN_MECHANISM, 1),
         (Reason.WRONG_LENGTH, 1),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
+from attribute_cases import evidence_of
 from cli_cases import run_json
 from freewill.core.presented import schema
 from freewill.io.evidence_file import save_evidence
@@ -157,3 +158,19 @@ def test_a_server_writes_the_same(valid, tmp_path):
     SURVEY.save(tmp_path / "survey.json")
     given = ("--theta", theta, "--people", 1000)
     assert run_json("plan", tmp_path / "survey.json", *given)["schema"] == "freewill/plan"
+
+
+def test_answers_about_several_questions(valid):
+    evidence = evidence_of(count=500)
+    fit, ask = fw.fit(evidence), fw.functionals
+    pair = fit.marginal("age", "commute")
+    assert valid(pair.to_dict(), "distribution")["attributes"] == ["age", "commute"]
+    part = fit.given(commute="bus")
+    document = valid(to_dict(part, intervals=part.intervals()), "distribution")
+    assert document["share"] == part.share < 1
+    valid(pair.cross().to_dict(), "cross_table")
+    assert valid(pair.cross(0.9).to_dict(), "cross_table")["level"] == 0.9
+    valid(fit.intervals(ask.odds_ratio(age=18, commute="bus")).to_dict(), "intervals")
+    valid(fit.intervals(ask.mutual_information("age", "commute")).to_dict(), "intervals")
+    valid(fw.independent(evidence, "age", "commute").to_dict(), "independence")
+    valid(fw.consistent([fit]).to_dict(), "consistent")

@@ -26,6 +26,7 @@ from tools.fuzz.goods import (
     WORDS,
     Drawn,
     answered,
+    asked_of_records,
     asking,
     drawn,
     forgetting,
@@ -34,6 +35,7 @@ from tools.fuzz.goods import (
     one,
     own,
     parts,
+    records,
     reporting,
     rowing,
     saved,
@@ -55,6 +57,8 @@ UNCALLED = {
     "JointAudit": "a result", "ExactJointAudit": "a result",
     "Estimate": "a result", "Step": "a result", "Fit": "a result",
     "Functionals": "a result", "Information": "a result", "Intervals": "a result",
+    "Distribution": "a result", "CrossTable": "a result", "Independence": "a result",
+    "ConsistentTables": "a result",
     "Comparison": "a result", "SmoothEstimate": "a result", "Shares": "a result",
     "ShrunkEstimate": "a result",
     "Plan": "a result", "Menu": "a result", "ChoiceCheck": "a result", "Misfit": "a result",
@@ -146,6 +150,54 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
             "start": None,
             "on_step": None,
         },
+    ),
+    "intervals of attributes": (
+        fw.intervals,
+        {"evidence": Drawn(lambda case: records()), "of": fw.functionals.of("age", "mean")},
+    ),
+    "functionals.of": (
+        asked_of_records(fw.functionals.of),
+        {"names": "age", "what": "mean", "given": {"vote": "a"}},
+    ),
+    "functionals.odds_ratio": (
+        asked_of_records(fw.functionals.odds_ratio),
+        {"age": [0, 1], "vote": "a"},
+    ),
+    "functionals.difference_of_means": (
+        asked_of_records(fw.functionals.difference_of_means),
+        {"name": "age", "vote": ("a", "b")},
+    ),
+    "functionals.conditional_mean": (
+        asked_of_records(fw.functionals.conditional_mean),
+        {"name": "age", "vote": "a"},
+    ),
+    "functionals.correlation": (
+        asked_of_records(fw.functionals.correlation),
+        {"one": "age", "other": "income"},
+    ),
+    "functionals.mutual_information": (
+        asked_of_records(fw.functionals.mutual_information),
+        {"one": "age", "other": "vote"},
+    ),
+    "independent": (
+        fw.independent,
+        {"evidence": Drawn(lambda case: records()), "one": "age", "other": "vote", "level": 0.95},
+    ),
+    "consistent": (
+        fw.consistent,
+        {"tables": Drawn(lambda case: {"age": (case.pick([THETA, anything(case)]), [0.1] * 4)})},
+    ),
+    "estimate.marginal": (
+        Drawn(lambda case: lambda name: fw.gibu(records()).marginal(name)),
+        {"name": "age"},
+    ),
+    "estimate.given": (
+        Drawn(lambda case: lambda vote: fw.gibu(records()).given(vote=vote)),
+        {"vote": ["a", "b"]},
+    ),
+    "estimate.marginal.intervals": (
+        Drawn(lambda case: lambda **o: fw.gibu(records()).marginal("age").intervals(**o)),
+        {"of": "mean", "level": 0.95, "joint": False},
     ),
     "intervals.table": (
         Drawn(lambda case: fw.intervals(two()).table),

@@ -42,6 +42,19 @@ def two() -> fw.Evidence:
 
 
 @cache
+def records() -> fw.Evidence:
+    """Evidence about three attributes."""
+    people = fw.Product(age=LINE, vote=MENU, income=LINE)
+    pair = fw.Each(people, age=KRR, vote=fw.KRR(MENU, 2.0), income=fw.Identity(LINE))
+    return fw.collect([(pair, pair.obfuscate([0, 1, 17, 30, 63] * 4, np.random.default_rng(0)))])
+
+
+def asked_of_records(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what asks for functionals of evidence about several attributes."""
+    return lambda **given: fw.intervals(records(), of=make(**given))
+
+
+@cache
 def answered() -> fw.Evidence:
     """Evidence of two questions."""
     mine = fw.Each(RECORDS, a=KRR, b=fw.KRR(MENU_OF_TWO, 1.0))

@@ -1,6 +1,7 @@
 """`freewill audit`: recompute what mechanisms promise, from their laws."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,8 @@ from freewill.core.texts import number
 from freewill.domain.guarantees.audit import audit as recompute
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.leakage import leakage as measure
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, printable
 
@@ -59,13 +62,16 @@ def audit(
     the chance to guess the value before a report and after it, the bits of information that it
     tells, and the most that it could tell under any other prior (docs/leakage.md).
 
+    Of a survey of several questions the mechanisms of each are verified. What a person tells in all
+    is the sum over the questions (docs/several-questions.md).
+
     Example:
 
         freewill audit survey.json --claim 4-ldp
     """
     guarantee = None if claim is None else parse_claim(claim)
     given = load_choices(source)
-    named = given.mechanisms if isinstance(given, Survey) else {Path(called(source)).stem: given}
+    named = _named(given, Path(called(source)).stem)
     with progress("auditing"):
         results = {name: recompute(each, guarantee, exact=exact) for name, each in named.items()}
         leaked = {name: measure(each) for name, each in named.items()} if leakage else {}
@@ -88,6 +94,17 @@ def audit(
                 say(f"\nwarning: {name}: {text}")
     if not holds:
         raise typer.Exit(FAILED)
+
+
+def _named(given: Survey | Mechanism, alone: str) -> Mapping[str, Mechanism]:
+    """Return what is audited: the mechanisms of a survey, question by question, or one alone."""
+    if isinstance(given, Questionnaire):
+        return {
+            f"{question}: {name}": mechanism
+            for question, own in given.questions.items()
+            for name, mechanism in own.mechanisms.items()
+        }
+    return given.mechanisms if isinstance(given, Survey) else {alone: given}
 
 
 def parse_claim(text: str) -> Guarantee:

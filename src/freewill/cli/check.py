@@ -5,14 +5,18 @@ from typing import Annotated
 import typer
 
 from freewill.cli.analysis import AnyMethod, Only, ReportsSurvey, Sources, check_level
-from freewill.cli.inputs import evidence_of
-from freewill.cli.options import AsJson, Engine, EngineName, Strict, numeric
+from freewill.cli.inputs import evidence_of, product_of
+from freewill.cli.options import AsJson, Engine, EngineName, Strict, numeric, option, parse_list
+from freewill.cli.questions import Of, parse_of
 from freewill.cli.show import FAILED, remark, say, say_json
 from freewill.core.progress import progress
-from freewill.errors import FreewillError, printable
+from freewill.errors import FreewillError, ParameterError, printable
 from freewill.present.words import WHAT_TO_DO
 from freewill.stats.efficient import OneStep
+from freewill.stats.evidence import Evidence, refuse_vast_joint
 from freewill.stats.fit import Checks, check_assumptions
+from freewill.stats.independence import Independence
+from freewill.stats.independence import independent as test_independence
 from freewill.stats.information import several_people
 from freewill.stats.misfit import Misfit, explain_misfit
 
@@ -23,6 +27,13 @@ _LONGEST = 2000
 def check(
     sources: Sources,
     survey: ReportsSurvey = None,
+    of: Of = None,
+    independent: Annotated[
+        str | None,
+        option(
+            "Of several questions: also test whether these two are independent, as age,commute."
+        ),
+    ] = None,
     only: Only = None,
     level: Annotated[
         float, numeric("Confidence level of all tests together (0.95: 5 % false alarms).")
@@ -52,14 +63,25 @@ def check(
     half the false alarms each, so that where both hold the two fail in 1 - level of cases or fewer.
     Where free choice holds, its line says what a choice by value could do and go unnoticed.
 
+    Of several questions, --of names those that are looked at; --independent tests whether two of
+    them depend on each other (`fw.independent`), which is an answer and no assumption: it changes
+    no exit code.
+
     Example:
 
         freewill check week.parquet
+        freewill check week.parquet --of age,commute --independent age,commute
         freewill check reports.csv -s survey.json --level 0.99 --json
     """
     check_level(level)
-    with evidence_of(sources, survey, engine, strict=strict, only=only) as (evidence, left_out):
+    names, pair = parse_of(of), _pair(independent)
+    with evidence_of(sources, survey, engine, strict=strict, only=only, of=names) as (
+        evidence,
+        left_out,
+    ):
         several_people(evidence, "freewill check")
+        refuse_vast_joint(evidence.alphabet)
+        depend = _tested(evidence, pair, level)
         estimate = AnyMethod("gibu").run_shown(evidence)
         with progress("checking") as show:
             fit = OneStep(evidence, estimate)
@@ -68,10 +90,14 @@ def check(
             )
             misfit = _explained(fit, checks)
     explanation = {} if misfit is None else {"misfit": misfit.to_dict()}
+    if depend is not None:
+        explanation["independence"] = depend.to_dict()
     if as_json:
         say_json({**checks.to_dict(), **explanation, **left_out})
     else:
         say(str(checks))
+        if depend is not None:
+            say(f"independent  {'holds' if depend.holds else 'fails'}  {depend}.")
         if misfit is not None:
             remark(f"explanation: {printable(misfit.verdict, _LONGEST)}.")
         for name in WHAT_TO_DO:
@@ -79,6 +105,25 @@ def check(
                 remark(f"{name}: {WHAT_TO_DO[name]}")
     if not checks.hold:
         raise typer.Exit(FAILED)
+
+
+def _pair(text: str | None) -> tuple[str, ...]:
+    """Read the two questions of a test of independence."""
+    names = () if text is None else tuple(parse_list(text, "--independent"))
+    if names and len(names) != 2:
+        raise ParameterError(
+            f"--independent {printable(text or '')}: expected two questions, as age,commute."
+        )
+    return names
+
+
+def _tested(evidence: Evidence, pair: tuple[str, ...], level: float) -> Independence | None:
+    """Test whether two questions are independent, where that is asked for."""
+    if not pair:
+        return None
+    product_of(evidence, "--independent")
+    with progress("testing independence"):
+        return test_independence(evidence, pair[0], pair[1], level)
 
 
 def _explained(fit: OneStep, checks: Checks) -> Misfit | None:

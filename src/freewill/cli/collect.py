@@ -1,5 +1,6 @@
 """`freewill collect`: count reports into evidence."""
 
+from collections import Counter
 from contextlib import ExitStack
 from typing import Annotated
 
@@ -9,10 +10,15 @@ from freewill.cli.inputs import losses, read_with_progress, show_losses
 from freewill.cli.options import AsJson, Engine, EngineName, Equal, EvidencePath, Strict, SurveyPath
 from freewill.cli.show import say, say_json, table
 from freewill.cli.standard import check_target, is_standard_output, standard_input, standard_output
+from freewill.domain.alphabets.base import attributes_of
+from freewill.domain.mechanisms.asked import JOINED
 from freewill.domain.mechanisms.base import brief
 from freewill.errors import several
 from freewill.io.evidence_file import save_evidence
 from freewill.stats.evidence import Evidence
+
+_COMBINATIONS = 20
+"""Combinations of mechanisms up to which each is listed."""
 
 
 def collect(
@@ -64,6 +70,9 @@ def evidence_table(evidence: Evidence, *, stderr: bool = False) -> None:
     """Print how many people chose what."""
     many = several(len(evidence.groups), "mechanism")
     say(f"{several(evidence.people, 'person')}, {many}, {evidence.alphabet}\n", stderr=stderr)
+    if attributes_of(evidence.alphabet) and len(evidence.groups) > _COMBINATIONS:
+        _question_table(evidence, stderr=stderr)
+        return
     rows = []
     for group in evidence.groups:
         name, promise = group.name or group.mechanism.id, group.mechanism.guarantee().short
@@ -71,3 +80,15 @@ def evidence_table(evidence: Evidence, *, stderr: bool = False) -> None:
         rows.append([name, brief(group.mechanism), *counts, promise])
     heads = ["name", "mechanism", "people", "outputs", "promise"]
     table(heads, rows, numbers=(2, 3), stderr=stderr)
+
+
+def _question_table(evidence: Evidence, *, stderr: bool) -> None:
+    """Print how many people chose what for each question, where combinations are many."""
+    people: Counter[tuple[str, str, str]] = Counter()
+    for group in evidence.groups:
+        words, parts = group.name.split(JOINED), getattr(group.mechanism, "by_name", {})
+        named = words if len(words) == len(parts) else [part.name for part in parts.values()]
+        for (question, part), name in zip(parts.items(), named, strict=True):
+            people[question, name, brief(part)] += group.people
+    rows = [[*what, f"{many:,}"] for what, many in sorted(people.items())]
+    table(["question", "name", "mechanism", "people"], rows, numbers=(3,), stderr=stderr)

@@ -11,6 +11,7 @@ import typer
 from freewill.cli import analysis
 from freewill.cli.inputs import evidence_of, refuse_shared_files
 from freewill.cli.options import AsJson, Engine, EngineName, Equal, Strict, numeric, option
+from freewill.cli.questions import Table, parse_of
 from freewill.cli.show import bar_table, remark, room_beside, say, say_json, say_raw
 from freewill.cli.standard import DASH, called
 from freewill.core.frames import csv_text
@@ -44,6 +45,7 @@ def compare(
     other: Annotated[str, typer.Argument(help="The same, of other people.")],
     survey: analysis.ReportsSurvey = None,
     of: Annotated[Of, option("What to compare: shares is every value's share.")] = Of.SHARES,
+    table: Table = None,
     bins: analysis.Bins = None,
     level: Annotated[float, numeric("Confidence level of the intervals and the test.")] = 0.95,
     joint: analysis.Joint = False,
@@ -67,6 +69,9 @@ def compare(
     not the same mechanisms. The columns `one` and `other` are clipped to their possible range;
     differences are computed before clipping.
 
+    Of a survey of several questions, --table names those to compare, all by default. Records have
+    an earth mover's distance where the survey has weights.
+
     The exit code is 0 whether they differ or not: scripts read `differ` in `--json`.
 
     Example:
@@ -79,13 +84,13 @@ def compare(
         raise ParameterError(f"--bins {bins} merges values, and --of {of} has none: leave out one.")
     analysis.check_level(level)
     analysis.check_picture(plot, analysis.inputs_of([one, other], survey))
-    names = called(one), called(other)
+    names, asked = (called(one), called(other)), parse_of(table, "--table")
     refuse_shared_files(one, other, reports=survey is not None, equal=equal)
     if one == other == DASH:
         raise ParameterError("- was given twice: standard input can be read once.")
     with (
-        evidence_of([one], survey, engine, strict=strict) as (first, lost),
-        evidence_of([other], survey, engine, strict=strict) as (second, more),
+        evidence_of([one], survey, engine, strict=strict, of=asked) as (first, lost),
+        evidence_of([other], survey, engine, strict=strict, of=asked) as (second, more),
     ):
         for evidence, name in zip((first, second), names, strict=True):
             several_people(evidence, f"a comparison, of {name},")

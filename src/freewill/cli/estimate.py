@@ -8,12 +8,20 @@ import typer
 
 from freewill.cli import analysis
 from freewill.cli.analysis import AnyMethod
+from freewill.cli.estimate_records import (
+    Asked,
+    draw_records,
+    refuse_of_one_question,
+    show_records,
+)
 from freewill.cli.inputs import evidence_of
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, numeric, option
+from freewill.cli.questions import GivenValues, Of, needed_questions, parse_given, parse_of
 from freewill.cli.show import FAILED, bar_table, remark, room_beside, say, say_json, say_raw
 from freewill.cli.standard import DASH, check_target
 from freewill.core.frames import csv_text
 from freewill.core.progress import progress
+from freewill.domain.alphabets.base import attributes_of
 from freewill.errors import EvidenceError, ParameterError, printable, several
 from freewill.numeric.solvers.likelihood import Status
 from freewill.present.shares import Shares, advice, heading, is_quick, warning
@@ -21,6 +29,7 @@ from freewill.present.words import as_commands, choice_lines, unresolved_text
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import check_choice
 from freewill.stats.estimators.estimate import Estimate, default_tolerance
+from freewill.stats.evidence import Evidence
 from freewill.stats.information import several_people
 from freewill.stats.intervals import Intervals
 from freewill.stats.robust import RobustEstimate
@@ -46,6 +55,8 @@ def estimate(
             "-m",
         ),
     ] = "gibu",
+    of: Of = None,
+    given: GivenValues = None,
     only: analysis.Only = None,
     post: Annotated[
         Post | None, option("How inversion and debias remove negative shares (default: project).")
@@ -89,6 +100,10 @@ def estimate(
     `freewill check` runs all tests. choice-aware does not need the assumption, and estimates who
     chooses what.
 
+    Of a survey of several questions the joint distribution is estimated, with --of that of some of
+    them alone, and with --given that among people who have some value: two questions are a cross
+    table, and --plot draws it as a heat map.
+
     The exit code is 1 if the method did not reach its goal: it ran out of steps, stalled, or the
     mechanisms do not allow it.
 
@@ -98,6 +113,8 @@ def estimate(
         freewill estimate week.parquet --intervals --bins 5 --plot bins.png
         freewill estimate week.parquet -m choice-aware --plot-choice who.png
         freewill estimate reports.csv -s survey.json --only k-rr -m inversion-m
+        freewill estimate week.parquet --of age,commute --intervals --plot table.png
+        freewill estimate week.parquet --of age --given commute=bicycle
     """
     to_screen = str(geojson) == DASH
     analysis.only_one(json=as_json, csv=as_csv, **{"geojson -": to_screen})
@@ -111,19 +128,25 @@ def estimate(
             f"--method choice-aware."
         )
     confidence = _LEVEL if level is None else level
-    with evidence_of(sources, survey, engine, strict=strict, only=only) as (evidence, left_out):
+    known = parse_given(given)
+    wanted = Asked(parse_of(of), known, confidence if intervals else None, joint, rows)
+    needed = needed_questions(wanted.of, known)
+    with evidence_of(sources, survey, engine, strict=strict, only=only, of=needed) as (
+        evidence,
+        left_out,
+    ):
+        if known or attributes_of(evidence.alphabet):
+            refuse_of_one_question(bins=bins, geojson=geojson, plot_choice=plot_choice)
+            asked, sure = wanted.answer(evidence, chosen)
+            show_records(asked, sure, wanted, as_json=as_json, as_csv=as_csv, left_out=left_out)
+            draw_records(asked, sure, plot, analysis.title_of(survey, asked.people))
+            _comment(asked.estimate, sure, _choice_doubt(asked.estimate, chosen))
+            return
         groups = analysis.groups_of(bins, evidence.alphabet)
         if intervals:
             several_people(evidence, "--intervals")
             analysis.refuse_many_shares(groups, bins, "--intervals for {:,} shares")
-        if geojson is not None:
-            from freewill.present.geojson import check_place  # noqa: PLC0415
-
-            check_place(evidence.alphabet)
-        if plot_choice is not None:
-            from freewill.present.choices import choices, refuse_crowd  # noqa: PLC0415
-
-            refuse_crowd(evidence.alphabet, len(evidence.groups))
+        _check_pictures(evidence, geojson, plot_choice)
         estimated = chosen.run_shown(evidence)
         shares = Shares(estimated, groups)
         plain = not (to_screen or as_json or as_csv)
@@ -141,20 +164,12 @@ def estimate(
     elif plain:
         _show(shares, sure, rows, unsure)
     if plot is not None:
-        from freewill.present.plots import picture  # noqa: PLC0415
-
-        title = analysis.title_of(survey, estimated.people)
-        picture(estimated, path=plot, title=title, intervals=sure, merged=groups)
-        analysis.say_drawn(plot)
+        _draw(shares, sure, plot, analysis.title_of(survey, estimated.people))
     if plot_choice is not None and isinstance(estimated, ChoiceAwareEstimate):
-        choices(estimated, path=plot_choice, level=confidence)
-        analysis.say_drawn(plot_choice, "picture of who chooses what")
+        _draw_choices(estimated, plot_choice, confidence)
     if geojson is not None:
         _write_map(shares, sure, geojson)
-    for note in (unsure if not plain else "", doubt):
-        if note:
-            remark(note)
-    _comment(estimated, sure)
+    _comment(estimated, sure, unsure if not plain else "", doubt)
 
 
 def _check_targets(
@@ -167,6 +182,32 @@ def _check_targets(
     analysis.check_picture(plot_choice, inputs, "--plot-choice")
     if plot is not None and plot == plot_choice:
         raise ParameterError(f"--plot and --plot-choice are both {plot}: expected two files.")
+
+
+def _check_pictures(evidence: Evidence, geojson: Path | None, plot_choice: Path | None) -> None:
+    """Refuse, before the work, a map without a place, and a picture with too much in it."""
+    if geojson is not None:
+        from freewill.present.geojson import check_place  # noqa: PLC0415
+
+        check_place(evidence.alphabet)
+    if plot_choice is not None:
+        from freewill.present.choices import refuse_crowd  # noqa: PLC0415
+
+        refuse_crowd(evidence.alphabet, len(evidence.groups))
+
+
+def _draw(shares: Shares, sure: Intervals | None, path: Path, title: str) -> None:
+    from freewill.present.plots import picture  # noqa: PLC0415
+
+    picture(shares.estimate, path=path, title=title, intervals=sure, merged=shares.groups)
+    analysis.say_drawn(path)
+
+
+def _draw_choices(estimated: ChoiceAwareEstimate, path: Path, level: float) -> None:
+    from freewill.present.choices import choices  # noqa: PLC0415
+
+    choices(estimated, path=path, level=level)
+    analysis.say_drawn(path, "picture of who chooses what")
 
 
 def _check_intervals(intervals: bool, level: float | None, joint: bool) -> None:
@@ -221,8 +262,10 @@ def _write_map(shares: Shares, sure: Intervals | None, path: Path) -> None:
         analysis.say_drawn(path, "map")
 
 
-def _comment(estimated: Estimate, sure: Intervals | None) -> None:
+def _comment(estimated: Estimate, sure: Intervals | None, *notes: str) -> None:
     """Say what is hardly known and what did not arrive, of which the exit code tells too."""
+    for note in filter(None, notes):
+        remark(note)
     if sure is not None and sure.advice:
         remark(advice(sure, "--bins"))
     if unresolved := unresolved_text(estimated):

@@ -10,14 +10,20 @@ from freewill.core.files import whole_file
 from freewill.core.progress import progress
 from freewill.device.explain import Explanation, SurveyExplanation
 from freewill.device.explain import explain as in_words
+from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
-from freewill.errors import ParameterError
+from freewill.errors import ParameterError, printable
 
 
 def explain(
     source: SurveyOrSpec,
     choice: Annotated[
-        str | None, option("Explain only this choice, by name or id.", "--choice", "-c")
+        str | None,
+        option(
+            "Explain only this choice, by name or id; of several questions, QUESTION=NAME.",
+            "--choice",
+            "-c",
+        ),
     ] = None,
     as_json: AsJson = False,
     plot: Annotated[
@@ -29,7 +35,8 @@ def explain(
     The texts are for people who are about to choose: how often a report is true, how far off it is
     on average, how much it can reveal, and within which distance values stay indistinguishable. A
     choice that hides almost nothing says so first. The exit code is always 0; `freewill audit`
-    verifies the guarantees.
+    verifies the guarantees. Of several questions, each is explained, and what all answers of a
+    person tell together at most.
 
     Example:
 
@@ -42,6 +49,11 @@ def explain(
     given: Any = load_choices(source)
     if choice is not None and not isinstance(given, Survey):
         raise ParameterError(f"--choice beside {source}, one mechanism: it has no choices.")
+    if isinstance(given, Questionnaire):
+        if choice is None and plot is None:
+            _explain_questions(given, as_json=as_json)
+            return
+        given, choice = _of_one_question(given, choice)
     with progress("explaining"):
         explanation: Explanation | SurveyExplanation = in_words(given, choice)
     if plot is not None:
@@ -50,6 +62,39 @@ def explain(
         say_json(explanation.describe())
     else:
         _show(explanation)
+
+
+def _explain_questions(given: Questionnaire, *, as_json: bool) -> None:
+    """Explain question by question, and what is told in all."""
+    with progress("explaining"):
+        words = {name: in_words(own) for name, own in given.questions.items()}
+    total = given.asked.guarantee()
+    if as_json:
+        questions = [{"name": name, **own.describe()} for name, own in words.items()]
+        title = {} if given.title is None else {"title": given.title}
+        say_json({**title, "questions": questions, "together": total.describe()})
+        return
+    if given.title:
+        say(f"{given.title}\n")
+    for name, own in words.items():
+        say(f"{name}\n")
+        _show(own)
+        say("")
+    say(
+        f"All answers of a person together: where the least private choice is taken everywhere, "
+        f"what they tell adds up to {total.short}."
+    )
+
+
+def _of_one_question(given: Questionnaire, choice: str | None) -> tuple[Survey, str]:
+    """Read QUESTION=NAME into the question and the choice."""
+    question, found, name = (choice or "").partition("=")
+    if not found or question not in given.questions:
+        raise ParameterError(
+            f"--choice {printable(choice or '')}: expected a question and a choice, as "
+            f"{next(iter(given.questions))}=NAME; the questions are {', '.join(given.questions)}."
+        )
+    return given.questions[question], name
 
 
 def _show(explanation: Explanation | SurveyExplanation) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,14 @@ from freewill.cli.options import Engine, load_survey
 from freewill.cli.show import remark, table
 from freewill.cli.standard import DASH, standard_input
 from freewill.core.progress import progress
+from freewill.domain.alphabets.base import attributes_of
 from freewill.domain.survey import Survey
 from freewill.errors import EvidenceError, ParameterError, ReportError, several
 from freewill.io.evidence_file import is_evidence, load_evidence
 from freewill.io.files import files_of, identity
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.evidence import merge as added
+from freewill.stats.marginals import unfolded
 
 if TYPE_CHECKING:
     from freewill.io.reading import Reading
@@ -31,13 +34,14 @@ def evidence_of(
     *,
     strict: bool = False,
     only: list[str] | None = None,
+    of: tuple[str, ...] = (),
 ) -> Iterator[tuple[Evidence, dict[str, Any]]]:
     """Yield the evidence of some sources, and what was left out of it, for JSON.
 
     Without a survey the sources are evidence files, which are added together. With one they are
     files of reports, or the store of a collector, which stays open as long as the context. `-` is
     standard input. Rows that were left out are printed to standard error. `only` names the
-    mechanisms whose reports are used.
+    mechanisms whose reports are used, `of` the questions that the evidence is about.
     """
     with standard_input(sources) as files, ExitStack() as holding:
         if survey is None:
@@ -48,8 +52,10 @@ def evidence_of(
                         f"say by --survey which survey they belong to."
                     )
             evidence, left_out = merged(files), {}
+            if of:
+                evidence = product_of(evidence, "--of").marginal(*of)
         else:
-            reading = read_with_progress(files, survey, engine, holding, strict=strict)
+            reading = read_with_progress(files, survey, engine, holding, strict=strict, of=of)
             show_losses(reading)
             evidence, left_out = reading.evidence, losses(reading)
         yield evidence.only(*only) if only else evidence, left_out
@@ -72,6 +78,7 @@ def read_with_progress(
     *,
     strict: bool,
     equal: bool = False,
+    of: tuple[str, ...] = (),
 ) -> "Reading":
     """Read reports, showing the progress; files of equal content are refused unless `equal`.
 
@@ -82,11 +89,18 @@ def read_with_progress(
 
     offered = load_survey(survey)
     if any(map(is_store, sources)):
-        return _read_store(sources, offered, holding)
+        reading = _read_store(sources, offered, holding)
+        if not of:
+            return reading
+        evidence = product_of(reading.evidence, "--of").marginal(*of)
+        silent = reading.evidence.people - evidence.people
+        return replace(reading, evidence=evidence, silent=silent)
     if not equal:
         refuse_copies(sources)
     with progress("reading reports") as show:
-        reading = read(sources, offered, engine=engine.value, strict=strict, show=show)
+        reading = read(
+            sources, offered, engine=engine.value, strict=strict, show=show, of=of or None
+        )
     if not reading.evidence.people:
         fault = "there is no row of reports, and evidence of nobody is of no use"
         if reading.rows:
@@ -108,14 +122,16 @@ def _read_store(sources: list[str], survey: Survey, holding: ExitStack) -> "Read
             f"{stores.shown_store(store)} is a server's store, which is read by itself. Collect "
             f"the others apart, and add the evidence together with `freewill merge`."
         )
-    evidence = stores.read_store(sources[0], survey, holding)
+    evidence = unfolded(stores.read_store(sources[0], survey, holding))
     return Reading(evidence, evidence.people, 0, ())
 
 
 def losses(reading: "Reading") -> dict[str, Any]:
     """Describe what was left out, for JSON."""
+    silent = {"silent": reading.silent} if reading.silent else {}
     return {
         "rows": reading.rows,
+        **silent,
         "duplicates": reading.duplicates,
         "invalid": [
             {"reason": kind.reason, "count": kind.count, "examples": list(kind.examples)}
@@ -124,8 +140,21 @@ def losses(reading: "Reading") -> dict[str, Any]:
     }
 
 
+def product_of(evidence: Evidence, what: str) -> Evidence:
+    """Return evidence after checking that it is about several questions, for an option."""
+    if not attributes_of(evidence.alphabet):
+        raise ParameterError(
+            f"{what} is for surveys of several questions, and this evidence is about "
+            f"{evidence.alphabet} alone. Leave it out."
+        )
+    return evidence
+
+
 def show_losses(reading: "Reading") -> None:
     """Print the rows that were left out, by reason, to standard error."""
+    if reading.silent:
+        verb = "says" if reading.silent == 1 else "say"
+        remark(f"{several(reading.silent, 'person')} {verb} nothing of this, and are left out.")
     if reading.duplicates:
         verbs = ("repeats", "was") if reading.duplicates == 1 else ("repeat", "were")
         many = several(reading.duplicates, "row")

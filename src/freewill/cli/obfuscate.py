@@ -8,6 +8,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from freewill.cli.obfuscate_answers import Answers, Choosing, draw_answers
 from freewill.cli.options import AsJson, SurveyPath, integral, load_survey, option, parse_pair
 from freewill.cli.show import remark, say, say_json, table
 from freewill.cli.standard import check_target, is_standard_output, standard_input, standard_output
@@ -17,6 +18,7 @@ from freewill.core.types import BoolArray, IntArray
 from freewill.domain.draws.sources import SystemGenerator
 from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, several, shown
 from freewill.io.writing import write_reports
@@ -31,16 +33,28 @@ def obfuscate(
         Path, option("The reports file to write: .parquet, .csv, .ndjson or -.", "--out", "-o")
     ],
     column: Annotated[
-        list[str],
+        list[str] | None,
         option(
             "The column of values, by name or, without a header, by number: 1. For a grid give two "
-            "columns: latitude and longitude, or km east and km north.",
+            "columns: latitude and longitude, or km east and km north. Of several questions, "
+            "QUESTION=COLUMN, where it is not called like the question.",
             "--column",
             "-c",
         ),
-    ],
+    ] = None,
     choice: Annotated[
-        str | None, option("The column with the name of each person's mechanism.")
+        list[str] | None,
+        option(
+            "The column with the name of each person's mechanism; of several questions, "
+            "QUESTION=COLUMN, repeatable."
+        ),
+    ] = None,
+    mechanism: Annotated[
+        list[str] | None,
+        option(
+            "The mechanism that everybody uses; of several questions, QUESTION=NAME, repeatable, "
+            "or a NAME for all."
+        ),
     ] = None,
     epsilon: Annotated[
         str | None,
@@ -51,7 +65,10 @@ def obfuscate(
     ] = None,
     share: Annotated[
         list[str] | None,
-        option("NAME=WEIGHT: the share of people who choose a mechanism. Equal by default."),
+        option(
+            "NAME=WEIGHT: the share of people who choose a mechanism. Equal by default. Of several "
+            "questions, QUESTION.NAME=WEIGHT."
+        ),
     ] = None,
     seed: Annotated[
         int | None,
@@ -70,6 +87,7 @@ def obfuscate(
 
     Each person uses one mechanism of the survey: the one named in the `--choice` column, or one
     drawn at random with the given shares; of a family, at the epsilon of the `--epsilon` column.
+    Of a survey of several questions, values have a column a question, and people choose for each.
     Noise comes from the operating system's random generator.
     Reports are shuffled within each mechanism, so that no row reveals whose it was. With `-` as
     output, reports are CSV, and messages go to standard error.
@@ -78,25 +96,42 @@ def obfuscate(
 
         freewill obfuscate ages.csv --survey survey.json --column age \
             --share careful=3 --share relaxed=1 --out reports.parquet
+        freewill obfuscate people.csv -s questions.json --mechanism age=careful -o reports.csv
     """
     inputs = [path for path in (values, survey) if not path.is_dir()]
     check_target(out, (".parquet", ".csv", ".ndjson"), "a file of reports", inputs)
     aside = is_standard_output(out, as_json=as_json, binary=False)
     offered = load_survey(survey)
     rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
+    if isinstance(offered, Questionnaire):
+        refuse_epsilon(epsilon)
+        choosing = Choosing.of(offered, mechanism or [], choice or [], share or [])
+        with (
+            standard_input([str(values)]) as (source,),
+            progress("obfuscating"),
+            standard_output(out, ".csv") as target,
+        ):
+            answers = draw_answers(
+                Path(source), offered, column or [], choosing, rng, drop_outside=drop_outside
+            )
+            write_reports(target, answers.parts, survey=offered)
+        _warn_of_seed(seed)
+        _show_answers(answers, offered, out, seed, as_json=as_json, aside=aside)
+        return
+    column = _columns_of_one(column, choice, mechanism, share)
     names = list(offered.mechanisms)
     with standard_input([str(values)]) as (source,):
-        chosen_by = [] if choice is None else [choice]
+        chosen_by = choice or []
         texts = [*column, *chosen_by] if offered.alphabet.labels else chosen_by
         wanted = _epsilon_columns(epsilon, offered)
         given = read_columns(Path(source), [*column, *chosen_by, *wanted], texts)
     indices, kept = encode(
         offered.alphabet, given[: len(column)], column, drop_outside=drop_outside
     )
-    if choice is not None:
-        if share:
-            raise ParameterError("--choice and --share were both given: take one of them.")
+    if choice:
         chosen = _named(given[len(column)][kept], offered)
+    elif mechanism:
+        chosen = np.full(len(indices), _place(mechanism[0], offered))
     else:
         weights = whole_weights(parse_shares(share or [], offered))
         chosen = Table.of(weights).many(len(indices), rng)
@@ -109,11 +144,7 @@ def obfuscate(
             for number, name in enumerate(names)
         ]
         write_reports(target, parts, survey=offered)
-    if seed is not None:
-        remark(
-            f"drawn with the seed {seed}: whoever guesses it takes the noise off these reports. "
-            f"They are for tests and simulations, and protect nobody."
-        )
+    _warn_of_seed(seed)
     dropped = int((~kept).sum())
     people = {name: len(reports) for name, reports in parts}
     if as_json:
@@ -128,6 +159,81 @@ def obfuscate(
         say(f"\n{several(len(indices), 'report')} written to {out}")
     if dropped:
         remark(f"left out: {several(dropped, 'person')} outside {offered.alphabet}.")
+
+
+def _warn_of_seed(seed: int | None) -> None:
+    if seed is not None:
+        remark(
+            f"drawn with the seed {seed}: whoever guesses it takes the noise off these reports. "
+            f"They are for tests and simulations, and protect nobody."
+        )
+
+
+def _columns_of_one(
+    column: list[str] | None,
+    choice: list[str] | None,
+    mechanism: list[str] | None,
+    share: list[str] | None,
+) -> list[str]:
+    """Return the columns of one question, after checking the options that go with it."""
+    if not column:
+        raise ParameterError("--column is missing: which column has the values? --column age")
+    given = {"--choice": choice, "--mechanism": mechanism, "--share": share}
+    ways = [name for name, texts in given.items() if texts]
+    if len(ways) > 1:
+        raise ParameterError(f"{' and '.join(ways)} were both given: take one of them.")
+    for name in ("--choice", "--mechanism"):
+        if len(given[name] or ()) > 1:
+            raise ParameterError(f"{name} was given twice: the survey has one question.")
+    return column
+
+
+def _show_answers(
+    answers: Answers,
+    offered: Questionnaire,
+    out: Path,
+    seed: int | None,
+    *,
+    as_json: bool,
+    aside: bool,
+) -> None:
+    """Say how many people chose what for each question."""
+    people: dict[str, dict[str, int]] = {
+        name: dict.fromkeys(own.mechanisms, 0) for name, own in offered.questions.items()
+    }
+    for names, reports in answers.parts:
+        for question, name in names.items():
+            people[question][name] += len(reports)
+    if as_json:
+        say_json({"out": str(out), "people": people, "dropped": answers.dropped, "seed": seed})
+        return
+    rows = [
+        [
+            question,
+            name,
+            brief(mechanism),
+            f"{people[question][name]:,}",
+            mechanism.guarantee().short,
+        ]
+        for question, own in offered.questions.items()
+        for name, mechanism in own.mechanisms.items()
+    ]
+    heads = ["question", "name", "mechanism", "people", "promise"]
+    table(heads, rows, numbers=(3,), stderr=aside)
+    if not aside:
+        many = several(len(offered.questions), "question")
+        say(f"\n{several(answers.people, 'report')} on {many} written to {out}")
+    if answers.dropped:
+        remark(f"left out: {several(answers.dropped, 'person')} outside {offered.alphabet}.")
+
+
+def refuse_epsilon(epsilon: str | None) -> None:
+    """Refuse a column of epsilons for several questions."""
+    if epsilon is not None:
+        raise ParameterError(
+            f"--epsilon {shown(epsilon)}: families, of which people choose an epsilon, are not yet "
+            f"mixed with other mechanisms question by question. Leave it out."
+        )
 
 
 def parse_shares(texts: list[str], survey: Survey) -> NDArray[np.float64]:

@@ -12,14 +12,14 @@ import typer
 from freewill.cli.standard import DASH, INPUT, called
 from freewill.core.texts import number, whole
 from freewill.core.types import SURVEY_FILE_BYTES, refuse_beyond
-from freewill.domain.alphabets.base import Alphabet, refuse_vast
+from freewill.domain.alphabets.base import Alphabet, attributes_of, refuse_vast
 from freewill.domain.alphabets.categorical import Categorical
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec
 from freewill.domain.survey import Survey, parsed
-from freewill.errors import ParameterError, SpecError, SurveyError, printable, shown
+from freewill.errors import ParameterError, SpecError, SurveyError, printable, several, shown
 
 Engine = StrEnum("Engine", ["DUCKDB", "SPARK"])
 
@@ -89,6 +89,12 @@ def parse_alphabet(text: str) -> Alphabet:
     alphabet: Alphabet
     if text.endswith((".json", ".toml")):
         alphabet = Survey.load(text).alphabet
+        if attributes := list(attributes_of(alphabet)):
+            raise ParameterError(
+                f"{printable(text)} asks {several(len(attributes), 'question')} "
+                f"({', '.join(attributes)}), and this is about one. Give the answers of one, as "
+                f"0..99 or yes,no."
+            )
     elif line := _LINE.fullmatch(text):
         first, last, step, unit = line.groups()
         alphabet = Linear(int(first), int(last), int(step or 1), unit or "")

@@ -8,8 +8,11 @@ import typer
 from freewill.cli.analysis import Bins, Picture, check_picture, groups_of, inputs_of, say_drawn
 from freewill.cli.calibrate import load_prior
 from freewill.cli.options import AsJson, integral, numeric, option, parse_pair
+from freewill.cli.questions import Table, parse_of, planned_table
 from freewill.cli.show import FAILED, remark, say, say_json
 from freewill.core.progress import progress
+from freewill.domain.alphabets.base import attributes_of
+from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, shown
 from freewill.stats import functionals
@@ -41,6 +44,7 @@ def plan(
     of: Annotated[
         str, option("Predict errors of: emd (earth mover's distance), shares, mean or cdf.")
     ] = "emd",
+    table: Table = None,
     bins: Bins = None,
     as_json: AsJson = False,
     plot: Picture = None,
@@ -49,6 +53,10 @@ def plan(
 
     The EMD is the earth mover's distance between the true distribution and the maximum likelihood
     estimate, averaged over surveys: in the unit of the values on a line, in kilometres on a grid.
+
+    Of several questions, --table names those whose table is planned for, and --share is a share of
+    a question's mechanism: age.careful=0.3. A table has errors of its shares; an EMD too if the
+    survey has weights.
 
     The exit code is 1 if no number of people reaches the target.
 
@@ -60,6 +68,11 @@ def plan(
     check_picture(plot, inputs_of([str(survey)], theta))
     offered = Survey.load(survey)
     shares = None if not share else parse_shares(share)
+    if isinstance(offered, Questionnaire):
+        offered, shares = planned_table(offered, parse_of(table, "--table"), share or [])
+        of = "shares" if is_emd(of) and attributes_of(offered.alphabet) else of
+    elif table is not None:
+        raise ParameterError("--table is for several questions: the survey has one. Leave it out.")
     truth = None if theta is None else load_prior(theta, offered.alphabet.size)
     wanted: Any = of
     if bins is not None:

@@ -18,7 +18,8 @@ from freewill.collector.surveys import StoredSurvey, evidence_of
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.domain.alphabets.groups import Groups, Values, coarser
-from freewill.domain.questionnaire import JOINED, Questionnaire
+from freewill.domain.mechanisms.asked import JOINED
+from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import EvidenceError, closest, shown
 from freewill.stats.estimators.estimate import Estimate

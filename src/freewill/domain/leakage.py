@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from freewill.core.presented import Presented
 from freewill.core.texts import behind
 from freewill.core.types import FloatArray, distribution, numbers
-from freewill.domain.alphabets.base import distances
+from freewill.domain.alphabets.base import distances, has_distance
 from freewill.domain.mechanisms.base import Mechanism, brief, is_mechanism
 from freewill.errors import LawError, ParameterError, several, shown
 from freewill.numeric.operators.moments import BitMoments, SetMoments
@@ -180,7 +180,7 @@ def _of_law(mechanism: Mechanism, prior: FloatArray, gain: FloatArray | None) ->
     most = float(law.max(axis=0).sum())
     told = capacity(law)
     errors: tuple[float | None, float | None] = (None, None)
-    if size * size * law.shape[1] <= _DISTANCES:
+    if size * size * law.shape[1] <= _DISTANCES and has_distance(mechanism.alphabet):
         apart = distances(mechanism.alphabet)
         errors = float((prior @ apart).min()), float((joint.T @ apart).min(axis=1).sum())
     gains: tuple[float | None, float | None] = (None, None)

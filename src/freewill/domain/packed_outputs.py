@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from freewill.core.types import BoolArray, Counter, IntArray, PackedBits, Reports
-from freewill.domain.outputs import Decoded, Reason, arrow
+from freewill.domain.outputs import Decoded, Reason, Symbols, arrow
 from freewill.errors import AlphabetError, LawError, ParameterError, several, shown
 
 _LISTED_BITS = 16
@@ -254,8 +254,25 @@ class Records(Packed):
         places = np.indices([len(some) for some in every]).reshape(len(every), -1)
         return self.joined([some[chosen] for some, chosen in zip(every, places, strict=True)])
 
+    @cached_property
+    def _sizes(self) -> IntArray | None:
+        """How many symbols each byte may be, where every part is one of at most 256, a byte each.
+
+        So that reports of thousands of mechanisms are read at once, and not part by part.
+        """
+        few = all(isinstance(part, Symbols) and part.size <= 256 for part in self.parts)
+        return np.array([part.size for part in self.parts]) if few else None
+
+    @cached_property
+    def _worth(self) -> IntArray:
+        """What each part counts in the number of a report, the last part 1."""
+        worth = [part.places for part in self.parts[1:]] + [1]
+        return np.cumprod(worth[::-1])[::-1]
+
     def joined(self, parts: Sequence[Reports]) -> PackedBits:
         """Return reports from their parts."""
+        if self._sizes is not None:
+            return np.stack([np.asarray(part, np.uint8) for part in parts], axis=1)
         rows = [space.to_bytes(part) for space, part in zip(self.parts, parts, strict=True)]
         return np.concatenate(rows, axis=1)
 
@@ -270,10 +287,14 @@ class Records(Packed):
 
     def split(self, packed: Reports) -> list[Reports]:
         """Return the parts of checked reports."""
+        if self._sizes is not None:
+            return list(np.asarray(packed, np.uint8).T.astype(np.int64))
         return [part for part, _ in self._read(np.asarray(packed, np.uint8))]
 
     def strays(self, packed: PackedBits) -> BoolArray:
         """Say which rows have a part that is no output of its space."""
+        if self._sizes is not None:
+            return np.asarray((packed >= self._sizes).any(axis=1))
         return np.asarray(np.any([stray for _, stray in self._read(packed)], axis=0))
 
     def complaint(self, row: PackedBits) -> str:
@@ -287,6 +308,8 @@ class Records(Packed):
 
     def numbers(self, reports: Reports) -> IntArray:
         """Return reports as numbers, the last part fastest."""
+        if self._sizes is not None:
+            return np.asarray(reports @ self._worth)
         total = np.zeros(len(reports), dtype=np.int64)
         for space, part in zip(self.parts, self.split(reports), strict=True):
             total = total * space.places + space.numbers(part)
@@ -294,6 +317,8 @@ class Records(Packed):
 
     def numbered(self, numbers: IntArray) -> PackedBits:
         """Return the reports of these numbers."""
+        if self._sizes is not None:
+            return np.asarray(numbers[:, None] // self._worth % self._sizes, np.uint8)
         parts: list[Reports] = []
         for space in reversed(self.parts):
             numbers, place = np.divmod(numbers, space.places)

@@ -8,14 +8,12 @@ from typing import Any
 from freewill.core.texts import same_words
 from freewill.core.types import Spec
 from freewill.domain.alphabets.product import Product
-from freewill.domain.mechanisms.asked import Asked
+from freewill.domain.mechanisms.asked import JOINED, Asked
 from freewill.domain.survey import HEAD, QUESTIONS_VERSION, Survey
 from freewill.errors import SurveyError, printable, raised_as, several, shown
 
 ANSWERS = "answers"
 """The name of the one mechanism by which whole questionnaires are reported and counted."""
-JOINED = " + "
-"""Between the names of what was chosen for each question."""
 _FIELDS = (HEAD, "title", "questions", "weights")
 _OF_A_QUESTION = ("question", "question_id", "alphabet", "mechanisms", "tables", "programs")
 

@@ -13,6 +13,7 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs import LONGEST_NUMBER, VALUE, OutputSpace, Reason
 from freewill.domain.survey import Survey
 from freewill.errors import several
+from freewill.io.columns import Columns
 from freewill.io.rows import (
     COUNT,
     EXAMPLES,
@@ -27,7 +28,9 @@ from freewill.stats.groups import Group
 from freewill.stats.streams import Block, ahead, gathered
 
 _Example: TypeAlias = tuple[str, int, str]
-Parts: TypeAlias = list[tuple[Reason, int, list[_Example]]]
+_Fault: TypeAlias = tuple[Reason, str]
+"""Why rows were refused, and in which question, where there are several."""
+Parts: TypeAlias = list[tuple[_Fault, int, list[_Example]]]
 _LARGEST = 1 << 63
 """Integers of 64 bits lie below."""
 
@@ -49,10 +52,16 @@ class Refusals:
     """Rows refused: for each reason how many, and the smallest few of them."""
 
     def __init__(self) -> None:
-        self._parts: dict[Reason, tuple[int, list[_Example]]] = {}
+        self._parts: dict[_Fault, tuple[int, list[_Example]]] = {}
 
     def add(
-        self, reason: Reason, names: Any, reports: Any, counts: IntArray | None, rows: BoolArray
+        self,
+        reason: Reason,
+        names: Any,
+        reports: Any,
+        counts: IntArray | None,
+        rows: BoolArray,
+        question: str = "",
     ) -> None:
         """Refuse the rows that `rows` says; `names` is a column or one name for all."""
         if not rows.any():
@@ -64,23 +73,30 @@ class Refusals:
         distinct = table.group_by(["name", "report"]).aggregate([])
         order = [("name", "ascending"), ("report", "ascending")]
         smallest = distinct.sort_by(order).slice(0, EXAMPLES).to_pylist()
-        self.merge([(reason, count, [_example(row["name"], row["report"]) for row in smallest])])
+        examples = [_example(row["name"], row["report"]) for row in smallest]
+        self.merge([((reason, question), count, examples)])
 
-    def merge(self, parts: Iterable[tuple[Reason, int, Iterable[_Example]]]) -> None:
+    def merge(self, parts: Iterable[tuple[_Fault, int, Iterable[_Example]]]) -> None:
         """Add what another one has noted."""
-        for reason, count, examples in parts:
-            total, smallest = self._parts.get(reason, (0, []))
-            self._parts[reason] = total + count, sorted({*smallest, *examples})[:EXAMPLES]
+        for fault, count, examples in parts:
+            total, smallest = self._parts.get(fault, (0, []))
+            self._parts[fault] = total + count, sorted({*smallest, *examples})[:EXAMPLES]
 
     def parts(self) -> Parts:
         """Return everything noted, in the order of the reasons, for `merge`."""
-        return [(reason, *self._parts[reason]) for reason in Reason if reason in self._parts]
+        order = {reason: place for place, reason in enumerate(Reason)}
+        faults = sorted(self._parts, key=lambda fault: (order[fault[0]], fault[1]))
+        return [(fault, *self._parts[fault]) for fault in faults]
 
     def invalid(self) -> tuple[Invalid, ...]:
         """Return what was refused, in the order of the reasons."""
         return tuple(
-            Invalid(str(reason), count, tuple(text for *_, text in examples))
-            for reason, count, examples in self.parts()
+            Invalid(
+                f"{reason} in {question!r}" if question else str(reason),
+                count,
+                tuple(text for *_, text in examples),
+            )
+            for (reason, question), count, examples in self.parts()
         )
 
 
@@ -98,8 +114,8 @@ class Decoder:
     """By every name and id that rows may use."""
     spelling: Spelling
     """How rows may be spelt, those of the survey's other mechanisms too."""
-    limits: Mapping[str, int]
-    """By column, the bytes of the longest text that can be right, of any mechanism."""
+    columns: Columns
+    """The columns that count, with the longest texts that can be right, of any mechanism."""
 
     @classmethod
     def of(cls, survey: Survey, *, repeats: bool) -> "Decoder":
@@ -112,12 +128,12 @@ class Decoder:
             REPORT: longest,
             VALUE_COLUMN: longest - len(VALUE),
         }
-        return cls(wanted, Spelling.of(survey), limits)
+        return cls(wanted, Spelling.of(survey), Columns(limits))
 
     @property
     def longest(self) -> int:
         """Bytes of the longest report that can be right, of any mechanism, in any spelling."""
-        return self.limits[REPORT]
+        return self.columns.limits[REPORT]
 
     @property
     def by_id(self) -> dict[str, Mechanism]:
@@ -259,7 +275,7 @@ class SentReader:
         self._space = mechanism.output_space
         self._listed: BoolArray | None = None
         if self._space.alphabet is not None and self._space.listable:
-            self._listed = self._possible(self._space.all())
+            self._listed = self.possible(self._space.all())
 
     def read(self, reports: Sequence[int | str]) -> tuple[Reports, IntArray, dict[int, Reason]]:
         """Return the outputs that are right, their places, and by place why others are not."""
@@ -287,11 +303,11 @@ class SentReader:
             right.append(np.array(places, dtype=np.int64)[decoded.good])
         all_outputs: Any = np.concatenate(outputs)
         all_places = np.concatenate(right)
-        fine = self._possible(all_outputs)
+        fine = self.possible(all_outputs)
         wrong.update({int(place): Reason.IMPOSSIBLE for place in all_places[~fine]})
         return all_outputs[fine], all_places[fine], dict(sorted(wrong.items()))
 
-    def _possible(self, outputs: Any) -> BoolArray:
+    def possible(self, outputs: Any) -> BoolArray:
         """Say which outputs some value can lead to; wide ones are taken as they are, as files."""
         if self._listed is not None:
             return np.asarray(self._listed[outputs])

@@ -21,8 +21,9 @@ from freewill.core.types import (
     checked_people,
     refuse_beyond,
 )
-from freewill.domain.alphabets.base import Alphabet, refuse_vast
+from freewill.domain.alphabets.base import Alphabet, attributes_of, refuse_vast
 from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.mechanisms.asked import Asked
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
 from freewill.errors import EvidenceError, FreewillError, first_line, raised_as, several, shown, why
@@ -31,10 +32,14 @@ from freewill.io.parquet_pages import refuse_bombs
 from freewill.stats import streams
 from freewill.stats.collect import refuse_impossible
 from freewill.stats.evidence import Evidence, assemble, refuse_nobody
+from freewill.stats.folding import folded
 from freewill.stats.groups import Group, grouped
+from freewill.stats.marginals import unfolded
 from freewill.stats.provenance import Parts, checked_parts
 
 EVIDENCE_VERSION = 2
+FOLDED_VERSION = 3
+"""Of files with combinations of mechanisms, stored as one kind of report."""
 _BATCH_ROWS = 1 << 17
 _HEAD_BYTES = SURVEY_FILE_BYTES
 """The head of a file, as long as a survey with the same laws may be."""
@@ -58,6 +63,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     """
     path = checked_path(path, EvidenceError)
     refuse_nobody(evidence, "a file of evidence")
+    evidence = folded(evidence)
     head = json.dumps(_described(evidence), allow_nan=False).encode()
     advice = "Nothing was written, for nothing could read it. Take a coarser alphabet."
     refuse_beyond(_HEAD_BYTES, len(head), f"the laws in {path}", advice, EvidenceError)
@@ -97,12 +103,12 @@ def _fields(mechanisms: Iterable[Mechanism]) -> dict[str, Any]:
 
 def _described(evidence: Evidence) -> dict[str, Any]:
     """Return the head of a file, of which all that is read again is proven to be the same."""
-    refuse_vast(evidence.alphabet, EvidenceError)
+    _refuse_vast(evidence.alphabet)
     with raised_as(EvidenceError):
         alphabet = portable_alphabet(evidence.alphabet)
         specs = [portable_spec(mechanism) for mechanism in evidence.mechanisms]
     return {
-        "version": EVIDENCE_VERSION,
+        "version": FOLDED_VERSION if any(map(_is_asked, evidence.mechanisms)) else EVIDENCE_VERSION,
         "alphabet": alphabet,
         "parts": sorted(evidence.parts),
         "mechanisms": [
@@ -127,7 +133,12 @@ def load_evidence(path: str | Path, hold: int = streams.HELD_BYTES) -> Evidence:
             refuse_bombs(path)
             _check_rows(file.metadata.num_rows, entries)
         mechanisms = {entry.mechanism.id: entry.mechanism for entry in entries}
-        wide = {key: m for key, m in mechanisms.items() if not m.output_space.repeats}
+        # Answers to several questions are taken apart, and for that they are held.
+        wide = {
+            key: m
+            for key, m in mechanisms.items()
+            if not m.output_space.repeats and not _is_asked(m)
+        }
         size = sum(entry.bytes for entry in entries if entry.mechanism.id in wide)
         left = EvidenceFile(str(path), wide if size > hold else {})
         stays = streams.Summaries({})
@@ -152,8 +163,19 @@ def load_evidence(path: str | Path, hold: int = streams.HELD_BYTES) -> Evidence:
             if (group.rows, group.people) != (entry.outputs, entry.people):
                 raise ValueError(f"{several(group.rows, 'output')} of {mechanism}, not as it says")
             groups.append(group)
-        refuse_impossible(groups)
-    return assemble(alphabet, groups, parts)
+        evidence = unfolded(assemble(alphabet, groups, parts))
+        refuse_impossible(evidence.groups)
+    return evidence
+
+
+def _is_asked(mechanism: Mechanism) -> bool:
+    return isinstance(mechanism, Asked)
+
+
+def _refuse_vast(alphabet: Alphabet) -> None:
+    """Refuse an alphabet of which no vector fits; of several attributes, one that has none."""
+    for own in attributes_of(alphabet).values() or [alphabet]:
+        refuse_vast(own, EvidenceError)
 
 
 @dataclass(frozen=True)
@@ -180,15 +202,15 @@ def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry], Parts]
         )
     head = read_json(schema.metadata[EVIDENCE_KEY])
     version, alphabet = head["version"], alphabet_from_spec(head["alphabet"])
-    refuse_vast(alphabet, EvidenceError)
+    _refuse_vast(alphabet)
     if version == 1:
         listed = zip(head["mechanisms"], head["outputs"], head["people"], strict=True)
         entries = [_Entry(from_spec(spec), "", *numbers) for spec, *numbers in listed]
         return alphabet, entries, frozenset()
-    if version != EVIDENCE_VERSION:
+    if version not in (EVIDENCE_VERSION, FOLDED_VERSION):
         raise EvidenceError(
             f"{path} is evidence of version {version}; this release reads versions up to "
-            f"{EVIDENCE_VERSION}. Update freewill, or collect the reports again."
+            f"{FOLDED_VERSION}. Update freewill, or collect the reports again."
         )
     entries = [
         _Entry(from_spec(entry["spec"]), entry["name"], entry["outputs"], entry["people"])

@@ -15,6 +15,7 @@ from pyarrow import ipc, parquet
 
 from freewill.errors import ReportError, first_line
 from freewill.io import files, rows
+from freewill.io.columns import Columns
 from freewill.io.parquet_pages import refuse_long_rows
 
 ADVICE = {
@@ -24,6 +25,8 @@ ADVICE = {
     "ndjson": "Expected UTF-8 and one JSON object a line, with the keys mechanism and report.",
     "arrow": "Expected an Arrow IPC file (Feather version 2), completely written.",
 }
+
+_OF_ONE_QUESTION = Columns()
 
 
 @dataclass(frozen=True)
@@ -39,9 +42,13 @@ class Part:
     """What stands between the columns of a CSV."""
     rows: int | None = None
     """Rows in the files, by their own account; None for files that lie elsewhere."""
+    wanted: tuple[str, ...] = _OF_ONE_QUESTION.names
+    """The names of the columns that count."""
 
 
-def parts_of(listed: files.Files, peek: Callable[[str], Any]) -> list[Part]:
+def parts_of(
+    listed: files.Files, peek: Callable[[str], Any], columns: Columns = _OF_ONE_QUESTION
+) -> list[Part]:
     """Sort files into parts that an engine can read as one table.
 
     `peek` returns the Arrow schema of a file that lies elsewhere. NDJSON has no columns but keys,
@@ -50,17 +57,17 @@ def parts_of(listed: files.Files, peek: Callable[[str], Any]) -> list[Part]:
     alike: dict[tuple[Any, ...], dict[str, int | None]] = {}
     kinds: dict[str, str] = {}
     for path in listed.paths:
-        folders = {name: v for name, v in files.folder_values(path).items() if name in rows.NAMES}
+        folders = {n: own for n, own in files.folder_values(path).items() if n in columns.names}
         # Names are decoded when first asked for, those of a damaged file in vain.
         with _explained(path, listed.format):
-            schema, separator, count = _described(path, listed.format, peek)
+            schema, separator, count = _described(path, listed.format, peek, columns.names)
             if listed.format != "ndjson":
-                _check_columns(schema, folders, path, listed.format)
-            if rows.REPORT in schema.names:
+                _check_columns(schema, folders, path, listed.format, columns)
+            if rows.REPORT in schema.names and rows.REPORT in columns.names:
                 kinds.setdefault(files.type_family(schema.field(rows.REPORT).type), path)
             if listed.format in files.TEXTS and not files.is_remote(path):
                 count = files.csv_rows(path) if listed.format == "csv" else files.ndjson_rows(path)
-        key = (tuple(folders.items()), _columns(schema, listed.format), separator)
+        key = (tuple(folders.items()), _columns(schema, listed.format, columns.names), separator)
         alike.setdefault(key, {})[path] = count
     if len(kinds) > 1:  # an engine would cast some to the others' kind
         (kind, first), (other_kind, second), *_ = kinds.items()
@@ -69,8 +76,8 @@ def parts_of(listed: files.Files, peek: Callable[[str], Any]) -> list[Part]:
             f"them apart and merge their evidence with +."
         )
     return [
-        Part(tuple(counts), dict(folders), columns, separator, total(counts.values()))
-        for (folders, columns, separator), counts in alike.items()
+        Part(tuple(counts), dict(folders), own, separator, total(counts.values()), columns.names)
+        for (folders, own, separator), counts in alike.items()
     ]
 
 
@@ -91,11 +98,13 @@ def by_place(part: Part) -> list[str]:
     ['_0', 'report', '_2']
     """
     return [
-        name if name in rows.NAMES else f"_{place}" for place, (name, _) in enumerate(part.columns)
+        name if name in part.wanted else f"_{place}" for place, (name, _) in enumerate(part.columns)
     ]
 
 
-def _check_columns(schema: Any, folders: Mapping[str, str], path: str, kind: str) -> None:
+def _check_columns(
+    schema: Any, folders: Mapping[str, str], path: str, kind: str, columns: Columns
+) -> None:
     """Refuse a file whose columns are not those of reports, with those that its folders give."""
     if files.EVIDENCE_KEY in (schema.metadata or {}):
         raise ReportError(f"{path} holds evidence, not reports: read it with load_evidence.")
@@ -105,22 +114,24 @@ def _check_columns(schema: Any, folders: Mapping[str, str], path: str, kind: str
             f"{path} has a column {twice[0]!r} and so has the name of its folder: take "
             f"one of them away, or move the file."
         )
-    named = {name.strip().lower() for name in schema.names} & {*rows.NAMES}
-    if kind == "csv" and not named and rows.REPORT not in folders and rows.VALUE not in folders:
+    wanted = {name.lower() for name in columns.names}
+    named = {name.strip().lower() for name in schema.names} & wanted
+    told = [name for name in folders if name not in (rows.MECHANISM, rows.REPORT_ID)]
+    if kind == "csv" and not named and not told:
         raise ReportError(
             f"{path} has no column 'mechanism': its first line is "
-            f"{rows.in_a_few_letters(schema.names)}. Expected a header there, with mechanism and "
-            f"report (or value) and, if you like, report_id.{rows.SEPARATED}"
+            f"{rows.in_a_few_letters(schema.names)}. Expected a header there, with "
+            f"{columns.expected}.{rows.SEPARATED}"
         )
-    rows.check_names([*schema.names, *folders], path)
+    columns.check([*schema.names, *folders], path)
 
 
-def _columns(schema: Any, kind: str) -> tuple[tuple[str, str], ...]:
+def _columns(schema: Any, kind: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Return names and types; the order of columns matters to readers of CSV alone."""
     columns = [(field.name, str(field.type)) for field in schema]
     if kind == "csv":
         return tuple(columns)
-    return tuple(sorted(column for column in columns if column[0] in rows.NAMES))
+    return tuple(sorted(column for column in columns if column[0] in names))
 
 
 @contextmanager
@@ -132,7 +143,9 @@ def _explained(path: str, kind: str) -> Iterator[None]:
         raise ReportError(f"{path} cannot be read: {first_line(error)}. {ADVICE[kind]}") from None
 
 
-def _described(path: str, kind: str, peek: Callable[[str], Any]) -> tuple[Any, str, int | None]:
+def _described(
+    path: str, kind: str, peek: Callable[[str], Any], names: tuple[str, ...]
+) -> tuple[Any, str, int | None]:
     """Return the Arrow schema of a file, what separates its columns, and its rows if it says so.
 
     An Arrow file is the memory of its columns, offsets and all: what reads a damaged one would
@@ -144,9 +157,9 @@ def _described(path: str, kind: str, peek: Callable[[str], Any]) -> tuple[Any, s
         return peek(path), ",", None
     if kind == "csv":
         head = files.head_of(path)
-        separator = files.separator_of(head, rows.NAMES)
-        names = files.first_row(head, separator)
-        return pa.schema([(name, pa.string()) for name in names]), separator, None
+        separator = files.separator_of(head, names)
+        header = files.first_row(head, separator)
+        return pa.schema([(name, pa.string()) for name in header]), separator, None
     if kind == "arrow":
         with pa.memory_map(path) as memory:
             reader = ipc.open_file(memory)
@@ -155,5 +168,5 @@ def _described(path: str, kind: str, peek: Callable[[str], Any]) -> tuple[Any, s
             return reader.schema, ",", int(reader.count_rows())
     with parquet.ParquetFile(path) as file:
         schema, count = file.schema_arrow, int(file.metadata.num_rows)
-    refuse_long_rows(path, rows.NAMES)
+    refuse_long_rows(path, names)
     return schema, ",", count

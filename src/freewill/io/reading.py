@@ -1,11 +1,10 @@
 """From reports to evidence: one call, whatever the format and the engine."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,12 +14,12 @@ from freewill.domain.survey import Survey
 from freewill.errors import ReportError, several, shown
 from freewill.io import rows
 from freewill.io.copies import parts_in
-from freewill.io.decoding import Decoder, Invalid, Tally
-from freewill.io.engines.base import Kept, Table, engine_for, opened
-from freewill.stats.evidence import Evidence, assemble
-from freewill.stats.groups import Group
+from freewill.io.counting import Counting, counting_of
+from freewill.io.decoding import Invalid
+from freewill.io.engines.base import Table, engine_for, opened
+from freewill.stats.evidence import Evidence
 from freewill.stats.provenance import own_part
-from freewill.stats.streams import HELD_BYTES, Block, Held, Source, Stream, Summaries, summarising
+from freewill.stats.streams import HELD_BYTES
 
 Show: TypeAlias = Callable[[float], None]
 _POLL_SECONDS = 0.1
@@ -32,12 +31,16 @@ class InvalidReports(UserWarning):
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read: rows = people in the evidence + duplicates + invalid rows."""
+    """What was read: rows = people in the evidence + duplicates + invalid rows.
+
+    Of a part of a questionnaire, `silent` people are not in the evidence, and counted beside it.
+    """
 
     evidence: Evidence
     rows: int
     duplicates: int
     invalid: tuple[Invalid, ...]
+    silent: int = 0
 
     @property
     def refused(self) -> int:
@@ -46,7 +49,8 @@ class Reading:
 
     def __str__(self) -> str:
         many = several(self.rows, "row"), several(self.duplicates, "duplicate")
-        lines = [f"{', '.join(many)}, {self.refused:,} invalid"]
+        silent = f", {self.silent:,} silent" if self.silent else ""
+        lines = [f"{', '.join(many)}, {self.refused:,} invalid{silent}"]
         return "\n".join([*lines, *(f"  {part}" for part in self.invalid), str(self.evidence)])
 
 
@@ -58,6 +62,7 @@ def read(
     strict: bool = False,
     show: Show | None = None,
     hold: int = HELD_BYTES,
+    of: str | Sequence[str] | None = None,
 ) -> Reading:
     """Read reports into evidence, and tell how many rows were duplicates or invalid.
 
@@ -68,6 +73,10 @@ def read(
     share done, 0 to 1. Counting is left to the engine; memory grows with the distinct outputs, not
     with the rows. Reports that do not repeat (wide bits) are brought into memory up to `hold`
     bytes; more stay where they lie, and each pass of a solver reads them there.
+
+    Rows of a questionnaire have the columns of each question (docs/reports.md), and the evidence
+    a group for every combination of mechanisms that was chosen. `of` names the questions to keep,
+    as `evidence.marginal` does: what rows say of the others is checked and forgotten as it comes.
 
     >>> import freewill as fw, pyarrow as pa
     >>> ages = fw.Linear(0, 99)
@@ -84,33 +93,21 @@ def read(
     if not isinstance(strict, bool):
         raise ReportError(f"strict={shown(strict)}: expected True or False.")
     checked_hold(hold, ReportError)
-    tally, wide = Tally(survey), Decoder.of(survey, repeats=False)
-    with opened(engine_for(engine, source), source, wide.limits) as table:
-        works: list[Callable[[], Any]] = [
-            partial(_count, table, query, tally, wide.longest)
-            for query in _queries(table, survey, wide)
-        ]
+    counting = counting_of(survey, hold, of)
+    with opened(engine_for(engine, source), source, counting.columns) as table:
+        works = counting.works(table, source)
         if rows.is_numbered(table.frame):
-            works.append(partial(_count_duplicates, table, wide.spelling, tally))
-        if wide.by_id:
-            stream = table.session.keep(source, table, wide)
-            passes = stream.map(summarising(wide.by_id))
-            works.append(lambda: reduce(add, passes, Summaries({})))
+            works.append(partial(_count_duplicates, table, counting))
         answers = _watched(table, works, show)
-        groups = list(tally.groups())
-        if wide.by_id:
-            summary: Summaries = answers.pop()
-            tally.refusals.merge(summary.refused)
-            groups += _streamed(stream, summary, wide, survey, hold)
         files, duplicates = parts_in(table.paths), sum(answers)
-    evidence = assemble(survey.alphabet, groups)
+        evidence, silent = counting.evidence()
     evidence = replace(evidence, parts=own_part(evidence) | files)
     if show is not None:
         show(1.0)
-    invalid = tally.refusals.invalid()
-    total = evidence.people + duplicates + sum(part.count for part in invalid)
+    invalid = counting.refusals.invalid()
+    total = evidence.people + silent + duplicates + sum(part.count for part in invalid)
     _refuse_lost_rows(table, total)
-    reading = Reading(evidence, total, duplicates, invalid)
+    reading = Reading(evidence, total, duplicates, invalid, silent)
     if strict and reading.invalid:
         raise ReportError(_complaint(reading, table.what))
     return reading
@@ -124,6 +121,7 @@ def read_reports(
     strict: bool = False,
     show: Show | None = None,
     hold: int = HELD_BYTES,
+    of: str | Sequence[str] | None = None,
 ) -> Evidence:
     """Read reports into evidence, as `read` does; warn if rows were invalid.
 
@@ -133,7 +131,7 @@ def read_reports(
     3 people, 1 mechanism, alphabet 0..9
                  3 people           2 distinct outputs  mine: k-rr(0..9, epsilon=1)
     """
-    reading = read(source, survey, engine=engine, strict=strict, show=show, hold=hold)
+    reading = read(source, survey, engine=engine, strict=strict, show=show, hold=hold, of=of)
     if reading.invalid:
         what = source if isinstance(source, str | Path) else "the reports"
         warnings.warn(_complaint(reading, str(what)), InvalidReports, stacklevel=2)
@@ -147,42 +145,21 @@ def _complaint(reading: Reading, what: str) -> str:
     return f"{reading.refused:,} of {many} of {what} {verb} invalid: {reasons}."
 
 
-def _queries(table: Table, survey: Survey, wide: Decoder) -> Iterator[Any]:
-    """Yield the queries for what is counted, which also find what names no mechanism.
-
-    Rows of bits are read as they are and counted beside the stream, unless the engine is better
-    at that.
-    """
-    narrow = [
-        name
-        for name in survey.names
-        if survey.find(name).output_space.packed and name not in wide.mechanisms
-    ]
-    singly = [] if table.session.groups_bits else narrow
-    for frame in rows.distinct(table.frame, wide.spelling):
-        yield rows.counted(rows.not_naming(frame, [*wide.mechanisms, *singly]))
-        if singly:
-            yield rows.naming(frame, singly)
-
-
-def _count(table: Table, query: Any, tally: Tally, longest: int) -> int:
-    """Count reports, each once: there are no duplicates among them."""
-    for batch in table.batches(query, longest=longest):
-        tally.add(batch)
-    return 0
-
-
-def _count_duplicates(table: Table, spelling: rows.Spelling, tally: Tally) -> int:
+def _count_duplicates(table: Table, counting: Counting) -> int:
     """Count rows that were sent before; refuse those that share a report_id and differ."""
-    (totals,) = _answer(table, rows.totals(table.frame, spelling))
+    (totals,) = _answer(table, rows.totals(table.frame, counting.spelling))
     differing = int(totals[rows.CONFLICTS] or 0)
     if differing:
         examples = [
-            (row[rows.REPORT_ID], 0, rows.conflict_example(row))
-            for row in _answer(table, rows.conflicts(table.frame, spelling))
+            (row[rows.REPORT_ID], 0, counting.columns.conflict_example(row))
+            for row in _answer(table, rows.conflicts(table.frame, counting.spelling))
         ]
-        tally.refusals.merge([(Reason.CONFLICT, differing, examples)])
+        counting.refusals.merge([((Reason.CONFLICT, ""), differing, examples)])
     return int(totals[rows.DUPLICATES] or 0)
+
+
+def _answer(table: Table, query: Any) -> list[dict[str, Any]]:
+    return [row for batch in table.batches(query) for row in batch.to_pylist()]
 
 
 def _refuse_lost_rows(table: Table, total: int) -> None:
@@ -193,29 +170,6 @@ def _refuse_lost_rows(table: Table, total: int) -> None:
             f"were read. Is a line too long, does a quote stand alone, or is the end of a file "
             f"missing or overwritten? Write it again."
         )
-
-
-def _answer(table: Table, query: Any) -> list[dict[str, Any]]:
-    return [row for batch in table.batches(query) for row in batch.to_pylist()]
-
-
-def _streamed(
-    source: Kept, summary: Summaries, wide: Decoder, survey: Survey, hold: int
-) -> Iterator[Group]:
-    """Yield the groups of reports that do not repeat; bring few ones here, leave many there."""
-    summaries = summary.summaries
-    if sum(part.bytes for part in summaries.values()) > hold:
-        sources: dict[str, Source] = dict.fromkeys(summaries, source.at_rest())
-    else:
-        # At rest it is read in order, so that estimates are the same to the last digit every time.
-        blocks: dict[str, list[Block]] = {}
-        for block in source.at_rest().blocks():
-            blocks.setdefault(block.mechanism, []).append(block)
-        sources = {key: Held(tuple(own)) for key, own in blocks.items()}
-        source.close()
-    for key, part in summaries.items():
-        stream = Stream(sources[key], wide.by_id[key], part.seen.people, part.rows, part)
-        yield Group(wide.by_id[key], None, (stream,), survey.names[key])
 
 
 def _watched(table: Table, works: list[Callable[[], Any]], show: Show | None) -> list[Any]:

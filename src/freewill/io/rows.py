@@ -40,16 +40,9 @@ def check_names(names: Iterable[str], what: str) -> None:
     for name in NAMES:
         alike = [other for other in given if other.lower() == name]
         if len(alike) > 1:
-            # Engines do not tell capitals apart: which of the columns they took would be chance.
-            raise ReportError(
-                f"{what} has the columns {' and '.join(map(repr, alike))}: expected one. Rename or "
-                f"leave out the other."
-            )
+            refuse_alike(what, alike)
     if REPORT in given and VALUE in given:
-        raise ReportError(
-            f"{what} has the columns 'report' and 'value': expected one of them, the report as an "
-            f"index or as a value. Leave out or rename the other."
-        )
+        refuse_both(what, REPORT, VALUE)
     for name in (MECHANISM, REPORT):
         if name not in given and not (name == REPORT and VALUE in given):
             hint = SEPARATED if len(given) == 1 else ""
@@ -57,6 +50,23 @@ def check_names(names: Iterable[str], what: str) -> None:
                 f"{what} has no column {name!r}: it has {in_a_few_letters(given)}. Expected "
                 f"mechanism and report (or value) and, if you like, report_id.{hint}"
             )
+
+
+def refuse_alike(what: str, alike: Sequence[str]) -> None:
+    """Refuse columns that differ in capitals alone."""
+    # Engines do not tell capitals apart: which of the columns they took would be chance.
+    raise ReportError(
+        f"{what} has the columns {' and '.join(map(repr, alike))}: expected one. Rename or "
+        f"leave out the other."
+    )
+
+
+def refuse_both(what: str, report: str, value: str) -> None:
+    """Refuse a table whose rows have a report and a value: nobody can tell which counts."""
+    raise ReportError(
+        f"{what} has the columns {report!r} and {value!r}: expected one of them, the report as an "
+        f"index or as a value. Leave out or rename the other."
+    )
 
 
 def in_a_few_letters(names: Sequence[str]) -> str:
@@ -79,16 +89,21 @@ def checked_columns(frame: Any, what: str, folders: Mapping[str, str] | None = N
         frame = frame.with_columns(*(nw.lit(v).alias(name) for name, v in folders.items()))
     schema = frame.collect_schema()
     check_names(schema, what)
-    name = _as_text(MECHANISM, schema[MECHANISM], what)
+    name = as_text(MECHANISM, schema[MECHANISM], what)
     if VALUE in schema:
-        columns = [name, _as_value(schema[VALUE], what)]
+        columns = [name, as_value(VALUE, schema[VALUE], what).alias(REPORT)]
     else:
         columns = [name, _as_report(schema[REPORT], what)]
-    if REPORT_ID in schema:
-        number = _as_text(REPORT_ID, schema[REPORT_ID], what)
-        # Many writers cannot tell an empty text from nothing: as an id, it is nothing.
-        columns.append(nw.when(number != "").then(number).alias(REPORT_ID))
-    return frame.select(*columns)
+    return frame.select(*columns, *id_column(schema, what))
+
+
+def id_column(schema: Any, what: str) -> list[Any]:
+    """Return the column of ids, where a table has one."""
+    if REPORT_ID not in schema:
+        return []
+    number = as_text(REPORT_ID, schema[REPORT_ID], what)
+    # Many writers cannot tell an empty text from nothing: as an id, it is nothing.
+    return [nw.when(number != "").then(number).alias(REPORT_ID)]
 
 
 def united(frames: Sequence[Any], as_bytes: Callable[[Any], Any]) -> Any:
@@ -118,13 +133,14 @@ def united(frames: Sequence[Any], as_bytes: Callable[[Any], Any]) -> Any:
     return nw.concat(alike)
 
 
-def _as_text(name: str, kind: Any, what: str) -> Any:
+def as_text(name: str, kind: Any, what: str, called: str = "") -> Any:
+    """Return a column, in a table `called` so if not by its own name, as texts."""
     if kind == nw.String:
         return nw.col(name)
     whole = kind.is_integer() or (kind == nw.Decimal and kind.scale == 0)
     if kind in _TEXTS or whole:
         return nw.col(name).cast(nw.String)
-    raise ReportError(f"column {name!r} of {what} is of type {kind}: expected texts.")
+    raise ReportError(f"column {(called or name)!r} of {what} is of type {kind}: expected texts.")
 
 
 def _as_report(kind: Any, what: str) -> Any:
@@ -134,23 +150,29 @@ def _as_report(kind: Any, what: str) -> Any:
     if kind in (nw.String, nw.Binary, nw.Struct):
         return column
     if kind in _TEXTS or kind.is_numeric():
-        return _written(column, kind).alias(REPORT)
+        return written(column, kind).alias(REPORT)
     raise ReportError(
         f"column 'report' of {what} is of type {kind}: expected integers (indices), texts "
         f"(indices, labels, hexadecimal bits) or bytes (packed bits). See docs/reports.md."
     )
 
 
-def _as_value(kind: Any, what: str) -> Any:
-    if not (kind in _TEXTS or kind.is_numeric()):
+def as_value(name: str, kind: Any, what: str, called: str = VALUE) -> Any:
+    """Return a column of values, in a table `called` so, as texts of reports."""
+    if not is_written(kind):
         raise ReportError(
-            f"column 'value' of {what} is of type {kind}: expected texts or numbers, values of the "
-            f"survey's alphabet as people write them. See docs/reports.md."
+            f"column {called!r} of {what} is of type {kind}: expected texts or numbers, values of "
+            f"the survey's alphabet as people write them. See docs/reports.md."
         )
-    return valued(_written(nw.col(VALUE), kind))
+    return valued(written(nw.col(name), kind))
 
 
-def _written(column: Any, kind: Any) -> Any:
+def is_written(kind: Any) -> bool:
+    """Say whether a column of this type can be written as texts."""
+    return kind in _TEXTS or kind.is_numeric()
+
+
+def written(column: Any, kind: Any) -> Any:
     """Return labels and numbers as texts, whole ones without the exponent that some engines add."""
     text = column.cast(nw.String)
     if not kind.is_float():
@@ -162,7 +184,7 @@ def _written(column: Any, kind: Any) -> Any:
 
 def valued(text: Any) -> Any:
     """Return texts of values as texts of reports."""
-    return nw.concat_str(nw.lit(PREFIX), text).alias(REPORT)
+    return nw.concat_str(nw.lit(PREFIX), text)
 
 
 def counted(frame: Any) -> Any:
@@ -204,23 +226,32 @@ class Spelling:
 
     def plain(self, frame: Any) -> Any:
         """Return rows in one spelling."""
-        name, report = nw.col(MECHANISM), nw.col(REPORT)
+        text = frame.collect_schema()[REPORT] == nw.String
+        return self.spelt(frame, MECHANISM, REPORT if text else None)
+
+    def spelt(self, frame: Any, named: str, reported: str | None) -> Any:
+        """Return rows with a column of names and one of reports, if these are texts, spelt so."""
+        name = nw.col(named)
         if self.names:
             # Side by side and not one in the other: a survey may offer hundreds of mechanisms.
             called = [nw.when(name == key).then(nw.lit(own)) for key, own in self.names.items()]
-            frame = frame.with_columns(nw.coalesce(*called, name).alias(MECHANISM))
-        if frame.collect_schema()[REPORT] == nw.String:
-            digits = name.is_in(self.numbers) & report.str.contains(_WHOLE)
-            hexadecimal = report.str.replace_all(f"^{PREFIX}", "")
-            bits = name.is_in(self.bits) & ~hexadecimal.str.contains(":", literal=True)
-            for rows, spelt in (
-                (bits, hexadecimal.str.to_lowercase()),
-                (digits, report.str.replace_all(r"\.0+$", "")),
-            ):
-                frame = frame.with_columns(
-                    nw.when(rows).then(spelt).otherwise(report).alias(REPORT)
-                )
+            frame = frame.with_columns(nw.coalesce(*called, name).alias(named))
+        if reported is None:
+            return frame
+        report = nw.col(reported)
+        digits = name.is_in(self.numbers) & report.str.contains(_WHOLE)
+        hexadecimal = report.str.replace_all(f"^{PREFIX}", "")
+        bits = name.is_in(self.bits) & ~hexadecimal.str.contains(":", literal=True)
+        for rows, spelt in (
+            (bits, hexadecimal.str.to_lowercase()),
+            (digits, report.str.replace_all(r"\.0+$", "")),
+        ):
+            frame = frame.with_columns(nw.when(rows).then(spelt).otherwise(report).alias(reported))
         return frame
+
+    def incomplete(self) -> Any:
+        """Rows that share nothing: without a report_id, or without what the id is for."""
+        return nw.col(REPORT_ID).is_null() | nw.col(MECHANISM).is_null() | nw.col(REPORT).is_null()
 
 
 def is_numbered(frame: Any) -> bool:
@@ -233,7 +264,7 @@ def distinct(frame: Any, spelling: Spelling) -> list[Any]:
     if not is_numbered(frame):
         return [frame]
     first = [nw.col(low).alias(name) for low, name in zip(_LOW, (MECHANISM, REPORT), strict=True)]
-    alone = frame.filter(_incomplete()).select(MECHANISM, REPORT)
+    alone = frame.filter(spelling.incomplete()).select(MECHANISM, REPORT)
     return [alone, _by_id(frame, spelling).filter(~_differing()).select(*first)]
 
 
@@ -262,14 +293,9 @@ def conflict_example(row: Mapping[str, Any]) -> str:
     )
 
 
-def _incomplete() -> Any:
-    """Rows that share nothing: without a report_id, or without what the id is for."""
-    return nw.col(REPORT_ID).is_null() | nw.col(MECHANISM).is_null() | nw.col(REPORT).is_null()
-
-
 def _by_id(frame: Any, spelling: Spelling) -> Any:
     """Return one row for each id: how many rows it has, and the least and the largest of each."""
-    plain = spelling.plain(frame.filter(~_incomplete()))
+    plain = spelling.plain(frame.filter(~spelling.incomplete()))
     ends = [
         end.alias(f"{name}_{word}")
         for name in (MECHANISM, REPORT)

@@ -1,7 +1,8 @@
 """Reports into files: Parquet, CSV or NDJSON by suffix, a piece at a time."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,8 +18,10 @@ from freewill.domain.alphabets.base import texts
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.outputs import OutputSpace, Symbols
 from freewill.domain.packed_outputs import Bits
+from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ReportError, shown, why
+from freewill.io.answers_writing import write_answers
 from freewill.io.files import format_of
 from freewill.io.rows import REPORT, VALUE
 
@@ -30,7 +33,7 @@ Pieces: TypeAlias = Iterable[tuple[str, OutputSpace, Reports]]
 
 def write_reports(
     path: str | Path,
-    parts: Iterable[tuple[str, Any]],
+    parts: Iterable[tuple[str | Mapping[str, str], Any]],
     *,
     survey: Survey | None = None,
 ) -> None:
@@ -39,8 +42,9 @@ def write_reports(
     Symbols are written as integers and packed bits as bytes, in texts as hexadecimal digits; a
     Parquet file with both holds bytes, symbols as their digits. With a survey, names and reports
     are checked, `parts` may be a generator, which is not held in memory, and a CSV, which people
-    read, has values in place of indices, in a column `value`. The file appears
-    under its name only when it is complete.
+    read, has values in place of indices, in a column `value`. Of a questionnaire, instead of a name
+    stands what was chosen, by question or as `careful + open`, and the file has the columns of each
+    question. The file appears under its name only when it is complete.
 
     >>> import freewill as fw, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -58,42 +62,53 @@ def write_reports(
         raise ReportError(f"{path}: reports are written as .parquet, .csv or .ndjson.")
     if survey is not None and not isinstance(survey, Survey):
         raise ReportError(f"survey={shown(survey)}: expected a Survey; Survey.load reads a file.")
+    if isinstance(survey, Questionnaire):
+        with _explained(path), whole_file(path) as part:
+            write_answers(part, kind, parts, survey)
+        return
     checked: Pieces
     if survey is None:
-        checked = [_guessed(name, _array(name, reports)) for name, reports in _pairs(parts)]
+        checked = [_guessed(name, array_of(name, reports)) for name, reports in pairs_of(parts)]
         spaces = [space for _, space, reports in checked if len(reports)]
     else:
-        checked = (_checked(survey, name, reports) for name, reports in _pairs(parts))
+        checked = (_checked(survey, name, reports) for name, reports in pairs_of(parts))
         spaces = [mechanism.output_space for mechanism in survey.mechanisms.values()]
+    head = REPORT if survey is None else VALUE
+    pieces = (
+        (name, space, reports[some])
+        for name, space, reports in checked
+        for some in slices(len(reports), _PIECE_ROWS)
+    )
+    with _explained(path), whole_file(path) as part:
+        writers[kind](part, pieces, spaces, head)
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
     try:
-        head = REPORT if survey is None else VALUE
-        pieces = (
-            (name, space, reports[some])
-            for name, space, reports in checked
-            for some in slices(len(reports), _PIECE_ROWS)
-        )
-        with whole_file(path) as part:
-            writers[kind](part, pieces, spaces, head)
+        yield
     except OSError as error:
         raise ReportError(f"{path} cannot be written: {why(error)}.") from None
 
 
-def _pairs(parts: Any) -> Iterator[tuple[str, Any]]:
-    """Yield pairs after checking that they are a name and something."""
+def pairs_of(
+    parts: Any, kinds: tuple[type, ...] = (str,), what: str = "name of a mechanism"
+) -> Iterator[tuple[Any, Any]]:
+    """Yield pairs after checking that they are a name, or what else names, and something."""
     try:
         given = iter(parts)
     except TypeError:
-        raise ReportError(
-            f"parts={shown(parts)}: expected pairs (name of a mechanism, reports)."
-        ) from None
+        raise ReportError(f"parts={shown(parts)}: expected pairs ({what}, reports).") from None
     for part in given:
         pair = part if isinstance(part, tuple | list) else ()
-        if len(pair) != 2 or not is_whole_text(pair[0]):
-            raise ReportError(f"{shown(part)}: expected a pair (name of a mechanism, reports).")
+        named = len(pair) == 2 and isinstance(pair[0], kinds)
+        if not named or (isinstance(pair[0], str) and not is_whole_text(pair[0])):
+            raise ReportError(f"{shown(part)}: expected a pair ({what}, reports).")
         yield pair[0], pair[1]
 
 
-def _array(name: str, reports: Any) -> Reports:
+def array_of(name: str, reports: Any) -> Reports:
+    """Return reports, of what is called so, as an array of indices or of rows of bytes."""
     try:
         array = np.asarray(reports)
     except (TypeError, ValueError, OverflowError, RecursionError):
@@ -115,7 +130,7 @@ def _guessed(name: str, reports: Reports) -> tuple[str, OutputSpace, Reports]:
 
 def _checked(survey: Survey, name: str, reports: Any) -> tuple[str, OutputSpace, Reports]:
     mechanism = survey.find(name)
-    space, array = mechanism.output_space, _array(name, reports)
+    space, array = mechanism.output_space, array_of(name, reports)
     try:
         return name, space, space.checked(array, mechanism.name) if len(array) else space.empty()
     except (FreewillError, TypeError) as error:

@@ -48,7 +48,7 @@ class CrossTable(Presented):
     def lines(self) -> list[str]:
         """Return the table as lines of a text."""
         heads = [*(printable(name, _LONGEST) for name in self.columns), ALL]
-        body = [[self._cell(row, column) for column in range(len(heads))]
+        body = [[self.cell(row, column) for column in range(len(heads))]
                 for row in range(len(self.rows) + 1)]  # fmt: skip
         names = [*(printable(name, _LONGEST) for name in self.rows), ALL]
         wide = max(map(len, names))
@@ -60,7 +60,8 @@ class CrossTable(Presented):
             for name, cells in zip(["", *names], [heads, *body], strict=True)
         ]
 
-    def _cell(self, row: int, column: int) -> str:
+    def cell(self, row: int, column: int) -> str:
+        """Return a share as a text, with its interval if it has one."""
         share = f"{self.shares[row, column]:.2%}"
         if self.low is None or self.high is None:
             return share

@@ -25,6 +25,8 @@ from freewill.stats.intervals import Intervals
 if TYPE_CHECKING:
     from freewill.stats.fit import Fit
 
+_NOBODY = 1e-3
+"""People, in all, who are none but for the tolerance of a solver."""
 _LINES, _COLUMNS = 40, 8
 """Rows and columns of a cross table that is printed as one."""
 
@@ -50,7 +52,7 @@ class Distribution(Presented):
       2  33.33%
     >>> print(fw.gibu(evidence).marginal("age").intervals("mean"))
     95% intervals, one by one, from 400 people
-      mean age  1.25  (1.169 to 1.331)
+      mean age  1.25  (1.167 to 1.331)
     """
 
     estimate: Estimate
@@ -193,7 +195,7 @@ def given_in(estimate: Estimate, given: Mapping[str, Any]) -> Distribution:
             f"given all of {', '.join(product.attributes)}: no attribute is left to distribute."
         )
     made = Distribution(estimate, names, dict(given))
-    if not made.share > 0:
+    if not made.share * made.people > _NOBODY:
         raise ParameterError(
             f"given {made.given}: its share in the estimate is 0, so that nobody is left to "
             f"distribute. Take more values together; fw.intervals of functionals.values tells how "

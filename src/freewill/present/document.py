@@ -26,6 +26,7 @@ from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import ChoiceCheck
 from freewill.stats.choice.sensitivity import Sensitivity
 from freewill.stats.compare import Comparison
+from freewill.stats.consistent import ConsistentTables
 from freewill.stats.estimators.estimate import Estimate, in_words
 from freewill.stats.evidence import Evidence
 from freewill.stats.fit import Checks, Fit, Verdict, tested
@@ -242,12 +243,14 @@ def _(
 @_content.register
 def _(part: Distribution, *, intervals: Intervals | None = None) -> dict[str, Any]:
     names = ("people", "share", "theta")
+    certified = ("method", "status", "gap", "certificate")
     return _document(
         "distribution",
         {
             "alphabet": part.alphabet.spec(),
             "attributes": part.names,
             "given": part.given,
+            **{name: getattr(part.estimate, name) for name in certified},
             **{name: getattr(part, name) for name in names},
             "values": values_of(Values(part.alphabet)),
             "intervals": None if intervals is None else intervals_content(intervals),
@@ -260,6 +263,14 @@ def _(table: CrossTable) -> dict[str, Any]:
     names = ("attributes", "title", "people", "rows", "columns", "shares")
     sure = ("level", "joint", "low", "high", "advice")
     return _document("cross_table", {name: getattr(table, name) for name in (*names, *sure)})
+
+
+@_content.register
+def _(agreed: ConsistentTables) -> dict[str, Any]:
+    names = ("disagreement", "residual", "moved", "change", "gap")
+    tables = [{"attributes": own, "shares": shares} for own, shares in agreed.tables.items()]
+    content = {name: getattr(agreed, name) for name in names}
+    return _document("consistent", {"tables": tables, **content})
 
 
 @_content.register

@@ -72,7 +72,12 @@ def of_attributes(names: tuple[str, ...], what: Any) -> Functionals:
         named = _named(names, own)
         return replace(own, rows=rows, namer=lambda: named, about=product.only(*names))
 
-    return Functionals(f"{what} of {', '.join(map(str, names))}", bind)
+    return Functionals(f"{_said(what)} of {', '.join(names)}", bind)
+
+
+def _said(what: Any) -> str:
+    """Return what is asked for in words; weights have none."""
+    return str(what) if isinstance(what, Functionals | Quantiles) else "weights"
 
 
 def _own_weights(alphabet: Alphabet, names: tuple[str, ...], what: Any) -> tuple[Product, Weights]:
@@ -119,7 +124,7 @@ def _conditional(names: tuple[str, ...], what: Any, given: Given) -> Nonlinear:
             rows, _over_last, named, *ends, f"the share of {words}", single, about, quantiles
         )
 
-    return Nonlinear(f"{what} of {', '.join(map(str, names))} given {shown(dict(given))}", bind)
+    return Nonlinear(f"{_said(what)} of {', '.join(names)} given {shown(dict(given))}", bind)
 
 
 def _over_last(sums: FloatArray) -> Fraction:
@@ -152,6 +157,7 @@ def difference_of_means(name: str, **given: Any) -> Nonlinear:
             f"difference_of_means with {len(given)} conditions: expected one attribute with a "
             f'pair of values, as commute=("bus", "car").'
         )
+    checked_names([name])
     ((other, pair),) = given.items()
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise ParameterError(

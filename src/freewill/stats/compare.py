@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, attributes_of, has_distance
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.difference import distance_between, transports_on, written
@@ -37,8 +37,8 @@ class Comparison(Presented):
     `difference`, `low`, `high` and `standard_error` are arrays, or numbers of one functional.
     `one` and `other` are what each body says by itself, kept within what it can be. `emd` is the
     earth mover's distance (total variation where values have no neighbours) between `emd_low` and
-    `emd_high`, in `unit`; nan for more than 1,024 values. `p_value` is of the hypothesis that
-    both come from the same distribution.
+    `emd_high`, in `unit`; nan for more than 1,024 values, and for records without weights.
+    `p_value` is of the hypothesis that both come from the same distribution.
     """
 
     of: tuple[str, ...]
@@ -72,11 +72,14 @@ class Comparison(Presented):
     @property
     def distance(self) -> str:
         """What `emd` is called."""
-        return "total variation" if self.alphabet.plane is None else "earth mover's distance"
+        labels = self.alphabet.plane is None and not attributes_of(self.alphabet)
+        return "total variation" if labels else "earth mover's distance"
 
     @property
     def unit(self) -> str:
         """What `emd` is measured in: km, the unit of the values, or shares of the people."""
+        if attributes_of(self.alphabet):
+            return "weighted distance"
         return ("share", "value", "km")[len(self.alphabet.extent)]
 
     @property
@@ -89,6 +92,8 @@ class Comparison(Presented):
         one, other = self.people
         kind = "all together" if self.joint else "one by one"
         apart = f"no {self.distance}: {several(self.alphabet.size, 'value')} are too many"
+        if not has_distance(self.alphabet):
+            apart = f"no {self.distance}: records have none without weights"
         if math.isfinite(self.emd):
             unit = " km" if self.unit == "km" else ""
             ends = f"({self.emd_low:.4g} to {self.emd_high:.4g})"

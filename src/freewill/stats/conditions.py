@@ -1,6 +1,6 @@
 """Some attributes of records, and which records meet a condition."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.domain.alphabets.base import Alphabet, is_line
 from freewill.domain.alphabets.groups import members_of, set_name
 from freewill.domain.alphabets.product import Product
-from freewill.errors import AlphabetError, ParameterError, printable, raised_as
+from freewill.errors import AlphabetError, ParameterError, printable, raised_as, shown
 
 Given = Mapping[str, Any]
 """Of some attributes, a value or several: what people are asked for."""
@@ -35,10 +35,12 @@ def product_of(alphabet: Alphabet, what: str, *, any_size: bool = False) -> Prod
 
 def checked_names(names: Any) -> tuple[str, ...]:
     """Return one name, or several, as a tuple of them."""
-    if isinstance(names, str):
-        return (names,)
-    good = isinstance(names, Iterable) and not isinstance(names, Mapping)
-    return tuple(names) if good else (names,)
+    listed = tuple(names) if isinstance(names, tuple | list) else (names,)
+    if not all(isinstance(name, str) for name in listed):
+        raise ParameterError(
+            f"{shown(names)}: expected the name of an attribute, as 'age', or several of them."
+        )
+    return listed
 
 
 def places_in(product: Product, names: tuple[str, ...]) -> IntArray:

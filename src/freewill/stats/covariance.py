@@ -228,7 +228,7 @@ class _NearProduct:
 
     @cached_property
     def _inverses(self) -> list[FloatArray]:
-        return [np.linalg.inv(root @ root.T) for root in self.roots]
+        return [np.asarray(np.linalg.inv(root @ root.T)) for root in self.roots]
 
     def inverse(self, right: FloatArray) -> FloatArray:
         """Return M^-1 u."""

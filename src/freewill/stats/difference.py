@@ -2,17 +2,20 @@
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, attributes_of, has_distance
 from freewill.domain.metrics import emd
 from freewill.stats.covariance import OnRow
-from freewill.stats.efficient import OneStep
 from freewill.stats.information import DENSE
 from freewill.stats.reach import normal_draws
+
+if TYPE_CHECKING:
+    from freewill.stats.efficient import OneStep
 
 _DRAWS = 1000
 _PLANE_DRAWS = 100
@@ -37,12 +40,14 @@ def transports_on(alphabet: Alphabet) -> int:
     >>> transports_on(fw.Linear(0, 99)), transports_on(fw.Grid(4, 5, cell=1.0))
     (0, 200)
     """
+    if not has_distance(alphabet):
+        return 0
     closed = alphabet.size > DENSE or alphabet.transport(np.zeros(alphabet.size)) is not None
     return 0 if closed else 2 * _PLANE_DRAWS
 
 
 def distance_between(
-    one: OneStep, other: OneStep, level: float, on_transport: OnRow | None = None
+    one: "OneStep", other: "OneStep", level: float, on_transport: OnRow | None = None
 ) -> tuple[float, float, float]:
     """Return the earth mover's distance between two thetas, and an interval for it.
 
@@ -59,10 +64,11 @@ def distance_between(
 
     So the interval holds the distance in `level` of all cases or more, where e is normal, in
     whichever geometry; both ends are kept within 0 and the largest distance of two values. Where
-    values are too many for a matrix, there is none: three times nan.
+    values are too many for a matrix, or are records without a distance, there is none: three times
+    nan.
     """
     alphabet = one.evidence.alphabet
-    if alphabet.size > DENSE:
+    if alphabet.size > DENSE or not has_distance(alphabet):
         return np.nan, np.nan, np.nan
     exact = transports_on(alphabet)
     length, most = norm_on(alphabet, on_transport if exact else None), diameter(alphabet)
@@ -116,6 +122,10 @@ def diameter(alphabet: Alphabet) -> float:
     >>> diameter(fw.Linear(0, 99)), diameter(fw.Grid(4, 5, cell=1.0))
     (99.0, 5.0)
     """
+    product: Any = alphabet
+    if attributes_of(alphabet):
+        weighted = zip(product.weights.values(), product.attributes.values(), strict=True)
+        return float(sum(weight * diameter(own) for weight, own in weighted))
     if alphabet.plane is None:
         return float(alphabet.size > 1)
     return float(alphabet.distance(np.array(0), np.array(alphabet.size - 1)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freewill.core.presented import Presented
-from freewill.core.types import FloatArray, checked_people, people_in
+from freewill.core.types import VECTOR_BYTES, FloatArray, IntArray, checked_people, people_in
 from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.rows import stacked_operators
@@ -103,7 +103,12 @@ class Evidence(Presented):
     @cached_property
     def weights(self) -> FloatArray:
         """Share of people behind each observed output, in the operator's order; sums to 1."""
-        return np.asarray(np.concatenate([each.counts for each in self.groups]) / self.people)
+        return np.asarray(self.counts / self.people)
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """How often each output was observed, in the operator's order."""
+        return np.concatenate([each.counts for each in self.groups])
 
     def __add__(self, other: "Evidence") -> "Evidence":
         return merge([self, other])
@@ -238,6 +243,28 @@ def refuse_nobody(evidence: Any, what: str) -> None:
         raise EvidenceError(
             f"the evidence has no people: {what} needs one at least. Are these the right survey "
             f"and the right reports?"
+        )
+
+
+def refuse_vast_joint(alphabet: Alphabet) -> None:
+    """Refuse the joint distribution of attributes with more records than a vector may have.
+
+    >>> import freewill as fw
+    >>> ten = fw.Linear(0, 9)
+    >>> refuse_vast_joint(fw.Product({f"q{n}": ten for n in range(8)}))
+    Traceback (most recent call last):
+    freewill.errors.EvidenceError: the joint distribution of 8 attributes has 100,000,000 records,
+    ...
+    """
+    attributes = list(attributes_of(alphabet))
+    most = VECTOR_BYTES // 8
+    if attributes and alphabet.size > most:
+        some = ", ".join(map(repr, attributes[:2]))
+        raise EvidenceError(
+            f"the joint distribution of {several(len(attributes), 'attribute')} has "
+            f"{alphabet.size:,} records, and at most {most:,} are estimated. Take marginals, which "
+            f"need no joint distribution: evidence.marginal({some}), in commands --of "
+            f"{','.join(attributes[:2])}."
         )
 
 

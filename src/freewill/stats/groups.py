@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, people_in
 from freewill.domain.mechanisms.base import Mechanism, brief
-from freewill.domain.mechanisms.rows import moments_together
 from freewill.errors import noun, printable, several
 from freewill.numeric.operators.base import Operator, Structure
+from freewill.numeric.operators.mixed_moments import MixedMoments
 from freewill.numeric.operators.moments import Moments
 from freewill.stats.streams import Block, Held, Seen, Stream, Summary, joined, row_keys, together
 
@@ -148,6 +148,11 @@ class Group:
 
     def moments(self, theta: FloatArray) -> Moments:
         """Return what a report tells at theta, given the public parts that people chose."""
+        if self.chosen is not None:
+            from freewill.stats.information import moments_of  # noqa: PLC0415
+
+            shares = np.array([one.people for one in self.chosen]) / self.people
+            return MixedMoments(moments_of(self.chosen, theta), shares)
         part = self.mechanism.public()
         if part is None or self.public is None:
             return self.mechanism.moments(theta)
@@ -158,6 +163,8 @@ class Group:
 
         They are named by these and, `beside` other groups, by the group. A piece is not split.
         """
+        if self.chosen is not None:
+            return self.chosen
         part, most = self.mechanism.public(), min(_PARTS, self.people // _EACH)
         if part is None or self.public is None or most < 2 or self.piece:
             return (self,)
@@ -177,6 +184,17 @@ class Group:
                 groups.append(replace(group, piece=True))
         return tuple(groups)
 
+    @cached_property
+    def chosen(self) -> "tuple[Group, ...] | None":
+        """A group for every combination that people chose for several questions, if they did."""
+        pieces = self.mechanism.unfolded(self.outputs) if self.held else None
+        if pieces is None:
+            return None
+        return tuple(
+            grouped(one.mechanism, [(one.reports, self.counts[one.places])], one.name)
+            for one in pieces
+        )
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Group) or self.mechanism != other.mechanism:
             return False
@@ -192,17 +210,6 @@ class Group:
         what = noun(self.rows, "report" if self.table is None else "distinct output")
         name = f"{printable(self.name)}: " if self.name else ""
         return f"{self.people:>12,} {who}  {self.rows:>10,} {what:<16}  {name}{self.mechanism}"
-
-
-def moments_of(groups: Sequence[Group], theta: FloatArray) -> tuple[Moments, ...]:
-    """Return what a report of each group tells at theta; groups whose laws share much, together."""
-    plain = [place for place, group in enumerate(groups) if group.mechanism.public() is None]
-    together = moments_together([groups[place].mechanism for place in plain], theta)
-    moments = dict(zip(plain, together, strict=True))
-    return tuple(
-        moments[place] if place in moments else group.moments(theta)
-        for place, group in enumerate(groups)
-    )
 
 
 def grouped(

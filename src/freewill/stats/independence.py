@@ -7,7 +7,7 @@ from freewill.core.presented import Presented
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
-from freewill.stats.conditions import product_of
+from freewill.stats.conditions import checked_names, product_of
 from freewill.stats.difference import written
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence
@@ -95,7 +95,8 @@ def _pair_of(evidence: Evidence, one: Any, other: Any) -> Evidence:
     product = product_of(
         checked_evidence(evidence, "independent").alphabet, "independent", any_size=True
     )
+    names = checked_names((one, other))
     if one == other:
         raise ParameterError(f"independent of {shown(one)} twice: expected two attributes.")
-    product.places((one, other))
+    product.places(names)
     return evidence.marginal(one, other)

@@ -22,7 +22,7 @@ from freewill.numeric.solvers.likelihood import OnStep
 from freewill.stats.covariance import FACTORED, LOST, OnRow, SolvedCovariance
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.functionals import weights_of
-from freewill.stats.groups import moments_of
+from freewill.stats.groups import Group
 from freewill.stats.work import Work
 
 DENSE = 1024
@@ -277,6 +277,21 @@ def information_at(evidence: Evidence, theta: FloatArray) -> Information:
     people, groups = evidence.people, evidence.groups
     parts = tuple((one.mechanism, one.people / people, one.name) for one in groups)
     return Information(evidence.alphabet, theta, people, parts, moments_of(groups, theta))
+
+
+def moments_of(groups: Sequence[Group], theta: FloatArray) -> tuple[Moments, ...]:
+    """Return what a report of each group tells at theta; groups whose laws share much, together."""
+    plain = [
+        place
+        for place, group in enumerate(groups)
+        if group.mechanism.public() is None and group.chosen is None
+    ]
+    together = moments_together([groups[place].mechanism for place in plain], theta)
+    moments = dict(zip(plain, together, strict=True))
+    return tuple(
+        moments[place] if place in moments else group.moments(theta)
+        for place, group in enumerate(groups)
+    )
 
 
 def information_of(

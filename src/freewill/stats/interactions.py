@@ -98,19 +98,19 @@ def interaction(
     group m has the covariance n^2 / (n - 1) cov(s) cov(t), covariances among its n people. Both
     stages are whitened by it (`equality`).
     """
-    functions = [_functions(*own) for own in zip(alphabets, thetas, strict=True)]
+    one, other = (_functions(*own) for own in zip(alphabets, thetas, strict=True))
     scored = [
-        tuple(group.scores(side, functions[side].rows, thetas[side]) for side in (0, 1))
+        (group.scores(0, one.rows, thetas[0]), group.scores(1, other.rows, thetas[1]))
         for group in groups
     ]
     spread = [_spread(group, *own) for group, own in zip(groups, scored, strict=True)]
-    stages = _stages(functions[0], functions[1], spread)
+    stages = _stages(one, other, spread)
     left, right = np.concatenate(stages, axis=1)
     covariance = np.zeros((left.size, left.size))
     parts = []
-    for group, own, (one, other) in zip(groups, scored, spread, strict=True):
+    for group, own, (first, second) in zip(groups, scored, spread, strict=True):
         if group.exchangeable:
-            parts.append(one[np.ix_(left, left)] * other[np.ix_(right, right)])
+            parts.append(first[np.ix_(left, left)] * second[np.ix_(right, right)])
         else:
             parts.append(_seen(group, own[0][:, left], own[1][:, right]))
         covariance += parts[-1]
@@ -120,9 +120,9 @@ def interaction(
     turn, widths = np.concatenate(turned), [len(stage) for stage in turned]
     observed, draws, normal = np.zeros(len(turn)), list[Draw](), np.zeros((len(turn),) * 2)
     for group, own, part in zip(groups, scored, parts, strict=True):
-        one, other = own[0][:, left], own[1][:, right]
-        observed += turn @ (group.counts @ (one[group.places[0]] * other[group.places[1]]))
-        draw = _permuted(group, one, other, turn)
+        said = own[0][group.places[0]][:, left] * own[1][group.places[1]][:, right]
+        observed += turn @ (group.counts @ said)
+        draw = _permuted(group, own, (left, right), turn)
         if draw is None:
             normal += turn @ part @ turn.T
         else:
@@ -194,7 +194,12 @@ def _seen(group: Pairs, one: FloatArray, other: FloatArray) -> FloatArray:
     return np.asarray(products.T @ (group.counts[:, None] * products))
 
 
-def _permuted(group: Pairs, one: FloatArray, other: FloatArray, turn: FloatArray) -> Draw | None:
+def _permuted(
+    group: Pairs,
+    scores: tuple[FloatArray, FloatArray],
+    products: tuple[IntArray, IntArray],
+    turn: FloatArray,
+) -> Draw | None:
     """Return what draws a group's score with reports exchanged; None where it is as good as normal.
 
     With few kinds of reports, tables with the same margins are drawn, in a time that does not
@@ -206,24 +211,24 @@ def _permuted(group: Pairs, one: FloatArray, other: FloatArray, turn: FloatArray
     if rows.size * columns.size <= _CELLS:
         if min(rows.size, columns.size) == 1:
             return lambda rng, many: np.zeros((many, len(turn)))
-        products = (one[:, None] * other).reshape(-1, one.shape[1]) @ turn.T
-        tables = random_table(rows, columns)
+        each = scores[0][:, None, products[0]] * scores[1][:, products[1]]
+        weights, tables = each.reshape(-1, turn.shape[1]) @ turn.T, random_table(rows, columns)
 
         def draw(rng: np.random.Generator, many: int) -> FloatArray:
             drawn = tables.rvs(size=many, random_state=rng)
-            return np.asarray(drawn.reshape(many, -1) @ products)
+            return np.asarray(drawn.reshape(many, -1) @ weights)
 
         return draw
     if group.people > _PEOPLE:
         return None
-    left, right = (
-        scores[np.repeat(places, group.counts)]
-        for scores, places in zip((one, other), group.places, strict=True)
+    one, other = (
+        own[np.repeat(places, group.counts)]
+        for own, places in zip(scores, group.places, strict=True)
     )
 
     def exchange(rng: np.random.Generator, many: int) -> FloatArray:
-        order = (rng.permutation(group.people) for _ in range(many))
-        return np.stack([np.einsum("ij,ij->j", left, right[one]) for one in order]) @ turn.T
+        orders = (rng.permutation(group.people) for _ in range(many))
+        return np.stack([(one.T @ other[order])[products] for order in orders]) @ turn.T
 
     return exchange
 

@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 
 from freewill.domain.alphabets.base import attributes_of
-from freewill.domain.mechanisms.asked import Asked
+from freewill.domain.mechanisms.asked import JOINED
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Each, Silent
 from freewill.domain.mechanisms.factored import Column, Factored
-from freewill.domain.questionnaire import JOINED
 from freewill.errors import EvidenceError, several
 from freewill.stats.evidence import Evidence, assemble, checked_evidence
 from freewill.stats.groups import Group, grouped
+
+_TABLE = 1 << 16
+"""Combinations of reports up to which there is a place for each."""
 
 
 def factored_of(evidence: Evidence) -> Factored:
@@ -49,8 +51,7 @@ def marginal_evidence(evidence: Evidence, names: tuple[str, ...]) -> Evidence:
         return evidence
     columns = [factored.columns[place] for place in places]
     called = part_names(evidence, places)
-    counts = np.concatenate([group.counts for group in evidence.groups])
-    rows, times = _counted(columns, counts)
+    rows, times = _counted(columns, evidence.counts)
     alphabet = product.only(*names)
     groups: list[Group] = []
     numbers, outputs = zip(
@@ -81,9 +82,13 @@ def _counted(columns: list[Column], counts: Any) -> tuple[list[Any], Any]:
     shape = [int(column.which.max(initial=0)) + 1 for column in columns]
     if math.prod(shape) > 1 << 62:
         raise EvidenceError("reports of so many parts cannot be counted together: take fewer.")
-    keys, place = np.unique(
-        np.ravel_multi_index([column.which for column in columns], shape), return_inverse=True
-    )
+    keys = np.ravel_multi_index([column.which for column in columns], shape)
+    if math.prod(shape) <= max(_TABLE, keys.size):
+        # Whole numbers up to 2^53, which evidence has at most, are exact in a sum of floats.
+        table = np.bincount(keys, counts, math.prod(shape)).astype(np.int64)
+        keys = np.flatnonzero(table)
+        return list(np.unravel_index(keys, shape)), table[keys]
+    keys, place = np.unique(keys, return_inverse=True)
     times = np.zeros(keys.size, dtype=np.int64)
     np.add.at(times, place, counts)
     return list(np.unravel_index(keys, shape)), times
@@ -117,6 +122,8 @@ def part_names(evidence: Evidence, places: list[int]) -> dict[tuple[int, str], s
     """Return what the mechanism of each attribute is called, where groups have names of parts."""
     called: dict[tuple[int, str], str] = {}
     for group in evidence.groups:
+        if not group.name:
+            continue
         words, parts = group.name.split(JOINED), getattr(group.mechanism, "parts", ())
         if len(words) == len(parts) and isinstance(group.mechanism, Each):
             called |= {(place, parts[place].id): words[place] for place in places}
@@ -138,10 +145,5 @@ def unfolded(evidence: Evidence) -> Evidence:
     """
     groups: list[Group] = []
     for group in evidence.groups:
-        if not isinstance(group.mechanism, Asked) or not group.held:
-            groups.append(group)
-            continue
-        counts = group.counts
-        for each, names, places, rows in group.mechanism.unfolded(group.outputs):
-            groups.append(grouped(each, [(rows, counts[places])], JOINED.join(names)))
+        groups += [group] if group.chosen is None else group.chosen
     return assemble(evidence.alphabet, groups, evidence.parts)

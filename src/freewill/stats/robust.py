@@ -37,6 +37,7 @@ from freewill.stats.groups import Group, name_of
 from freewill.stats.information import Information, several_people
 from freewill.stats.intervals import Intervals, intervals
 from freewill.stats.misfit import FORGED, Misfit, judged
+from freewill.stats.splits import refuse_several
 
 _LEVEL = 0.95
 """Of the judgement between forged reports and other explanations."""
@@ -202,7 +203,7 @@ def robust(
     0.000 0.035
     """
     started = perf_counter()
-    checked_evidence(evidence, "robust")
+    refuse_several(checked_evidence(evidence, "robust"), "robust")
     trace = Trace(on_step)
     tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
     limit = whole("max_steps", max_steps)

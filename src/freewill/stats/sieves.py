@@ -3,21 +3,20 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, refuse_beyond
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.errors import AlphabetError, EvidenceError, ParameterError, several
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers.columns import dense_maximum
 from freewill.numeric.solvers.likelihood import Likelihood, Solution, Status
 from freewill.stats.evidence import Evidence
+from freewill.stats.heat import heat, ladder
+from freewill.stats.product_kernels import ProductKernels
 
-_NARROWEST = 0.5
-"""Narrower kernels leave a cell as it is: the next one gets less than a tenth of its mass."""
-_WIDEST = 1 / 6
-"""Of the longer side: six standard deviations of the widest kernel fill it."""
 _ROUNDS = 2
 """Times that spikes are looked for: further rounds changed no error that was measured."""
 _GAIN = 2.0
@@ -76,6 +75,12 @@ class Kernels:
         north, east = (length / count / shortest if count > 1 else 1.0 for length, count in pairs)
         return cls(alphabet.plane, (north, east))
 
+    along: ClassVar[tuple[str, ...]] = ()
+
+    def variants(self) -> "list[Kernels]":
+        """Return the kernels to try: these, which smooth all there is to smooth."""
+        return [self]
+
     @property
     def size(self) -> int:
         """How many cells there are, k."""
@@ -94,11 +99,7 @@ class Kernels:
         [0.5, 0.71, 1.0, 1.41, 2.0]
         """
         pairs = zip(self.plane, self.sides, strict=True)
-        widest = _WIDEST * max(count * side for count, side in pairs)
-        if widest < _NARROWEST:
-            return []
-        steps = int(np.floor(per_doubling * np.log2(widest / _NARROWEST) + 1e-9))
-        return [_NARROWEST * 2 ** (step / per_doubling) for step in range(steps + 1)]
+        return ladder(max(count * side for count, side in pairs), per_doubling)
 
     def kernel(self, widths: FloatArray | float) -> FloatArray:
         """Return k x k numbers: a column for each cell, the distribution of heat from there.
@@ -108,7 +109,7 @@ class Kernels:
         """
         times = np.broadcast_to(np.square(widths), self.size)
         north, east = (
-            _heat(count, starts, times / side**2)
+            heat(count, starts, times / side**2)
             for count, side, starts in zip(self.plane, self.sides, self.places, strict=True)
         )
         return np.asarray((north[:, None, :] * east).reshape(self.size, self.size))
@@ -118,16 +119,6 @@ class Kernels:
         steps = [place[cell] - place[others] for place in self.places]
         away = np.hypot(steps[0] * self.sides[0], steps[1] * self.sides[1])
         return bool(np.all(away > distance))
-
-
-def _heat(size: int, starts: IntArray, times: FloatArray) -> FloatArray:
-    """Return a column for each start: where heat is on a side of so many cells after its time."""
-    waves = np.arange(size)
-    modes = np.cos(np.pi * np.outer(waves + 0.5, waves) / size) * np.sqrt(2 / size)
-    modes[:, 0] /= np.sqrt(2)
-    cooled = np.exp(np.outer(np.cos(np.pi * waves / size) - 1, times)) * modes[starts].T
-    # What is 0 but for rounding may be on its wrong side.
-    return np.asarray(np.maximum(modes @ cooled, 0.0))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -152,6 +143,8 @@ class Fit:
     steps: int
     theta: FloatArray = field(repr=False)
     weight: float = 0.0
+    along: tuple[str, ...] = ()
+    """The attributes that are smoothed, where values are records."""
 
     @property
     def noise(self) -> float:
@@ -160,6 +153,11 @@ class Fit:
         What n L gains by overfitting is half a chi-square variable, whose variance is d / 2.
         """
         return float(np.sqrt(self.df + len(self.spikes)))
+
+
+def kernels_on(alphabet: Alphabet) -> Kernels | ProductKernels:
+    """Return the kernels over an alphabet: of records, along the attributes that have an order."""
+    return ProductKernels.on(alphabet) if attributes_of(alphabet) else Kernels.on(alphabet)
 
 
 class Sieves:
@@ -175,7 +173,8 @@ class Sieves:
                 "smoothing holds the law of every report, and some reports stay in files: read "
                 "them with a larger hold=, or take fw.gibu, which passes over them where they lie."
             )
-        self.kernels, operator = Kernels.on(evidence.alphabet), evidence.operator
+        operator = evidence.operator
+        self.kernels = kernels_on(evidence.alphabet)
         rows, size = operator.shape
         refuse_beyond(
             _MOST_BYTES,
@@ -224,9 +223,11 @@ class Sieves:
     def _solve(self, law: FloatArray, start: FloatArray) -> Solution:
         """Maximise over phi: few centres have weight."""
         likelihood = Likelihood(DenseOperator(law, self.law.log_scale), self.weights)
-        (rows, _), size = self.kernels.plane, likelihood.size
+        size = likelihood.size
+        # Records have no neighbours in two directions alone.
+        rows = self.kernels.plane[0] if self.kernels.plane else 0
         # Spikes stand at the end of a line. A grid has no place for them: then no neighbours count.
-        plane = (rows, size // rows) if rows == 1 or size == self.kernels.size else None
+        plane = (rows, size // rows) if rows == 1 or (rows and size == self.kernels.size) else None
         return dense_maximum(likelihood, self.tolerance, self.max_steps, start, plane)
 
     def _fit(
@@ -259,6 +260,7 @@ class Sieves:
             status=solution.status,
             steps=solution.steps,
             theta=theta / theta.sum(),
+            along=() if kernel is None else self.kernels.along,
         )
 
     def _promising(self, fitted: FloatArray, width: float, spikes: list[int]) -> list[int]:

@@ -25,6 +25,7 @@ from freewill.stats.estimators.estimate import (
 )
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence, refuse_nobody
+from freewill.stats.product_kernels import ProductKernels
 from freewill.stats.sieves import Fit, Kernels, Sieves
 
 _FIXED, _LOCAL = 4, 2
@@ -93,7 +94,7 @@ def smooth(
     max_steps: int = 100,
     on_step: OnStep | None = None,
 ) -> SmoothEstimate:
-    """Return a theta that is as smooth as the reports allow, on a line or a grid.
+    """Return a theta that is as smooth as the reports allow, on a line, a grid or over records.
 
     The most likely theta (`gibu`) explains noise by hot spots. For each of some widths h the
     maximum over theta = K_h phi, smoothed by a kernel (`kernels`), with and without spikes
@@ -107,7 +108,8 @@ def smooth(
     many is a lucky one; and for 3 s and S_0, the score of width 0, which keep from smoothing where
     the likelihood hardly tells. The first sieves have one width everywhere; then, with the average
     of these as a pilot, others are wider where people are few. Width 0, nothing smoothed, is a
-    candidate: where truth is not smooth, the answer is that of `gibu`.
+    candidate: where truth is not smooth, the answer is that of `gibu`. Records are smoothed along
+    the attributes that have an order, all together and each alone (`ProductKernels`).
 
     `tol` is for the gap of each fit, 0.01 / n by default. `on_step` is called with a `Step` (number
     of the fit, its gap and log_likelihood, share of the work done) after each fit. Cost: fifty to
@@ -150,13 +152,15 @@ def smooth(
 
 def _tried(sieves: Sieves, exact: Solution, trace: Trace) -> list[Fit]:
     """Fit one sieve after the other: none, those of one width, those that follow the crowd."""
-    fixed, local = (sieves.kernels.widths(many) for many in (_FIXED, _LOCAL))
-    ladder = [(0.0, width) for width in [0.0, *fixed]]
-    ladder += [(exponent, width) for exponent in _EXPONENTS for width in local]
-    crowd, tried = np.ones(sieves.kernels.size), list[Fit]()
-    for begun, (exponent, width) in enumerate(ladder):
-        if begun == 1 + len(fixed):
-            crowd = _crowd(sieves.kernels, average(weighted(tried)))
+    whole = sieves.kernels
+    ladder = [(whole, 0.0, 0.0)]
+    ladder += [(own, 0.0, width) for own in whole.variants() for width in own.widths(_FIXED)]
+    fixed, local = len(ladder), whole.widths(_LOCAL)
+    ladder += [(whole, exponent, width) for exponent in _EXPONENTS for width in local]
+    crowd, tried = np.ones(whole.size), list[Fit]()
+    for begun, (sieves.kernels, exponent, width) in enumerate(ladder):
+        if begun == fixed:
+            crowd = _crowd(whole, average(weighted(tried)))
         for fit in sieves.fits(width, crowd, exponent) if width else [sieves.whole(exact)]:
             tried.append(fit)
             # Each fit has a gap of its own, small from the first: widths left tell of work.
@@ -177,7 +181,9 @@ def weighted(fits: Sequence[Fit]) -> list[Fit]:
     scores = np.array([fit.score for fit in fits])
     behind = np.minimum(scores - fits[0].score, 0.0)
     weights = np.exp((scores - best.score) / max(1.0, best.noise) + behind)
-    weights[[fit.width == 0 for fit in fits]] *= _NONE
+    # Along each attribute alone there are as many fits of a doubling as along all.
+    many = _NONE + _FIXED * (len({fit.along for fit in fits if fit.width}) - 1)
+    weights[[fit.width == 0 for fit in fits]] *= max(many, _NONE)
     weights[weights < _NEGLIGIBLE * weights.sum()] = 0.0
     shares = (weights / weights.sum()).tolist()
     return [replace(fit, weight=share) for fit, share in zip(fits, shares, strict=True)]
@@ -193,7 +199,7 @@ def average(fits: Sequence[Fit]) -> FloatArray:
     return np.asarray(theta / theta.sum())
 
 
-def _crowd(kernels: Kernels, pilot: FloatArray) -> FloatArray:
+def _crowd(kernels: Kernels | ProductKernels, pilot: FloatArray) -> FloatArray:
     """Return how many people are around each value, relative to the geometric mean of people's."""
     around = np.maximum(kernels.kernel(_PILOT) @ pilot, _NOBODY)
     return np.asarray(np.exp(np.log(around) - float(pilot @ np.log(around))))

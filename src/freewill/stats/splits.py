@@ -4,10 +4,13 @@ from contextlib import suppress
 from typing import Any
 
 from freewill.domain.alphabets.base import attributes_of
-from freewill.errors import EvidenceError
+from freewill.errors import EvidenceError, several
 from freewill.stats.efficient import OneStep, fit_of
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence, by_attribute
+
+_COMBINED = 1 << 14
+"""Records times combinations of mechanisms up to which a choice among all of them is fitted."""
 
 
 def split_of(evidence: Evidence | OneStep, start: Start | None = None) -> OneStep:
@@ -34,13 +37,31 @@ def _marginal_fits(fit: OneStep) -> dict[str, OneStep]:
 
 def one_question(fit: OneStep, what: str) -> OneStep:
     """Return a fit of one question; refuse one of several, each of which has choices of its own."""
-    if isinstance(fit.evidence, Evidence) and by_attribute(fit.evidence):
-        first, second, *_ = attributes_of(fit.evidence.alphabet)
+    refuse_several(fit.evidence, what)
+    return fit
+
+
+def refuse_several(evidence: Evidence, what: str) -> None:
+    """Refuse evidence of several questions, for what is about one."""
+    if isinstance(evidence, Evidence) and by_attribute(evidence):
+        first, second, *_ = attributes_of(evidence.alphabet)
         raise EvidenceError(
             f"{what} is about one question, and the evidence is about several, with a choice each: "
             f"ask it of evidence.marginal({first!r}), then of evidence.marginal({second!r})."
         )
-    return fit
+
+
+def refuse_combinations(evidence: Evidence, what: str) -> None:
+    """Refuse what fits a number for each record and combination of mechanisms, where it is slow."""
+    names = list(attributes_of(evidence.alphabet))
+    if names and evidence.alphabet.size * len(evidence.groups) > _COMBINED:
+        pair = ", ".join(map(repr, names[:2]))
+        raise EvidenceError(
+            f"{what} over {several(evidence.alphabet.size, 'record')} and "
+            f"{several(len(evidence.groups), 'combination')} of mechanisms would take very long: "
+            f"at most {_COMBINED:,} of both are fitted. Ask it of two attributes, "
+            f"evidence.marginal({pair}); fw.check_choice says which choice depends on which value."
+        )
 
 
 def _split(fit: OneStep) -> OneStep:

@@ -142,6 +142,16 @@ def attributes_of(alphabet: Alphabet) -> Mapping[str, Alphabet]:
     return attributes
 
 
+def has_distance(alphabet: Alphabet) -> bool:
+    """Tell whether values have a distance: records have none where no weights are given.
+
+    >>> import freewill as fw
+    >>> has_distance(fw.Linear(0, 9)), has_distance(fw.Product(age=fw.Linear(0, 9)))
+    (True, False)
+    """
+    return not attributes_of(alphabet) or getattr(alphabet, "weights", None) is not None
+
+
 def is_line(alphabet: Alphabet) -> bool:
     """Tell whether the values lie in a row, so that distances add up along the way."""
     return alphabet.plane is not None and 1 in alphabet.plane

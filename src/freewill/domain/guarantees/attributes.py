@@ -111,7 +111,7 @@ def audit_attributes(
         parts.append((name, next((one for one in held if not one.holds), held[worst])))
 
     def total(read: Callable[[Audit], float]) -> float:
-        return combine({n: read(own) / combine.weights[n] for n, own in audits.items()})
+        return float(combine({n: read(own) / combine.weights[n] for n, own in audits.items()}))
 
     epsilons = {name: own.epsilon / combine.weights[name] for name, own in audits.items()}
     chosen = [max(epsilons, key=epsilons.__getitem__)] if combine.largest else list(epsilons)
@@ -170,7 +170,8 @@ def exact_attributes(
                 name: max(read(one) * far for one, far in zip(every, lengths[name], strict=True))
                 for name, every in audits.items()
             }
-            return combine({n: one / Decimal(combine.weights[n]) for n, one in largest.items()})
+            weights = {name: Decimal(combine.weights[name]) for name in largest}
+            return Decimal(combine({n: one / weights[n] for n, one in largest.items()}))
 
     every = [one for some in audits.values() for one in some]
     return ExactJointAudit(
@@ -242,4 +243,4 @@ def typical_exponent(mechanism: Any, claim: Guarantee, apart: Callable[[Any], fl
         own.epsilon * (apart(attributes[name]) if own.kind == "geo" else 1.0)
         for name, own in promises
     ]
-    return max(exponents) if mechanism.sends == "one" else sum(exponents)
+    return float(max(exponents) if mechanism.sends == "one" else sum(exponents))

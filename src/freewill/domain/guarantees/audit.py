@@ -144,7 +144,7 @@ def audit(
     if not isinstance(held, Guarantee | AdversaryLoss):
         raise ParameterError(f'claim={shown(held)}: expected a promise, as Guarantee("ldp", 1.5).')
     if is_joint(mechanism):
-        return _of_attributes(mechanism, held, exact)
+        return _of_attributes(mechanism, held, exact)  # type: ignore[no-any-return]
     if isinstance(held, Guarantee):
         held = held.within(mechanism.alphabet)
         recompute: Any = audit_epsilon

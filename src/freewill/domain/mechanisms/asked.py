@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
-from freewill.core.types import PackedBits, Reports, Spec
+from freewill.core.types import FloatArray, PackedBits, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.domain.alphabets.product import Product
 from freewill.domain.either_outputs import Either
@@ -19,7 +19,10 @@ from freewill.domain.mechanisms.factored import ByAttribute, Said, product_law
 from freewill.domain.packed_outputs import Records
 from freewill.errors import LawError, ParameterError, SpecError, closest, shown
 from freewill.numeric.operators.kronecker import KroneckerOperator
+from freewill.numeric.operators.moments import Moments
 
+JOINED = " + "
+"""Between the names of what was chosen for each question."""
 _MOST = 256
 """Mechanisms of one question: the first byte of its part says which."""
 
@@ -32,6 +35,11 @@ class Unfolded(NamedTuple):
     """Of what was chosen for each attribute."""
     places: Any
     reports: PackedBits
+
+    @property
+    def name(self) -> str:
+        """What they are called together."""
+        return JOINED.join(self.names)
 
 
 @dataclass(frozen=True, init=False)
@@ -200,6 +208,13 @@ class Asked(Mechanism):
     def _unchosen(self) -> str:
         names = ", ".join(f"{name}=..." for name in self.by_name)
         return f"{self.name} draws nothing before mechanisms are chosen: take at({names}) first."
+
+    def moments(self, theta: FloatArray) -> Moments:
+        """Refuse: what a report tells depends on what people chose; evidence knows it."""
+        raise LawError(
+            f"what a report of {self.name} tells depends on what was chosen for each question: "
+            f"take at(...) first, or evidence.split of reports."
+        )
 
     def audited(self) -> dict[str, list[tuple[Mechanism, Guarantee]]]:
         """Return what is audited of each attribute: all mechanisms on offer, and their promises."""

@@ -225,6 +225,10 @@ class Mechanism(Protocol):
         """Return reports attribute by attribute, where the law is a product over attributes."""
         return None
 
+    def unfolded(self, outputs: Reports) -> "Sequence[Any] | None":
+        """Return reports by what was chosen for several questions; None where nothing was."""
+        return None
+
     def public(self) -> "PublicPart | None":
         """Return the part of each report that the value does not move, where there is one."""
         return None

@@ -149,8 +149,14 @@ class OfAttributes(Mechanism):
         return build(alphabet, parts)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
-        parts = (f"{name} {brief(part)}" for name, part in self.by_name.items())
+        parts = (f"{name} {_words(part)}" for name, part in self.by_name.items())
         return f"{self.name}({', '.join(parts)})"
+
+
+def _words(part: Mechanism) -> str:
+    """Return a part in a few words; the same part may stand in thousands of mechanisms."""
+    words: str = vars(part).get("_words") or vars(part).setdefault("_words", brief(part))
+    return words
 
 
 @dataclass(frozen=True, init=False)
@@ -241,8 +247,13 @@ class Each(OfAttributes):
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def received(self, reports: Any) -> PackedBits:
-        """Turn readable reports, dicts with a report an attribute, into what `collect` takes."""
-        rows = [reports] if isinstance(reports, Mapping) else list(reports)
+        """Turn readable reports, dicts with a report an attribute, into what `collect` takes.
+
+        Reports may also come as the texts that `written` gives.
+        """
+        rows: list[Any] = [reports] if isinstance(reports, Mapping | str) else list(reports)
+        if rows and all(isinstance(row, str) for row in rows):
+            return np.asarray(self.read(rows))
         for row in rows:
             if not isinstance(row, Mapping) or {*row} != {*self.alphabet.attributes}:
                 raise AlphabetError(

@@ -78,8 +78,13 @@ class Factored:
             if some is None:
                 return None
             columns = columns or [[] for _ in some.said]
+            # Attributes mostly share their places, and combinations of mechanisms may be very many.
+            moved: dict[int, IntArray] = {}
             for column, said in zip(columns, some.said, strict=True):
-                column += [one._replace(places=one.places + start) for one in said]
+                for mine, places, reports in said:
+                    if id(places) not in moved:
+                        moved[id(places)] = places + start
+                    column.append(Said(mine, moved[id(places)], reports))
             shares.append(np.full(len(own), some.log_share))
             start += len(own)
         return cls(tuple(_column(said, start) for said in columns), np.concatenate(shares))

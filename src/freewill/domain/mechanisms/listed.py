@@ -9,6 +9,7 @@ import numpy as np
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.rows import stacked_operators
+from freewill.errors import LawError, several
 from freewill.numeric.operators.base import StackOperator
 from freewill.numeric.operators.kronecker import KroneckerOperator
 from freewill.numeric.operators.moments import Moments
@@ -16,6 +17,8 @@ from freewill.numeric.operators.shared_moments import SharedLaw, SharedMoments
 
 MOST_ROWS = 1 << 22
 """Outputs of all mechanisms together that are listed, some 32 MiB an attribute."""
+_MOST_DRAWN = 2_048
+"""Records up to which outputs that cannot be listed are drawn."""
 _MOST_ONE = 1 << 20
 """Outputs of one mechanism that are."""
 
@@ -32,6 +35,16 @@ def shared_moments(mechanisms: Sequence[Any], theta: FloatArray) -> list[Moments
     listed = sorted(
         place for place, fit in zip(order, fits, strict=True) if fit and rows[place] <= _MOST_ONE
     )
+    missing = [mechanisms[place] for place in range(len(rows)) if place not in {*listed}]
+    if missing and theta.size > _MOST_DRAWN:
+        # Two of them, or of two one.
+        names = list(missing[0].alphabet.attributes)[:-1][:2]
+        raise LawError(
+            f"what reports tell of {several(theta.size, 'record')}: the outputs of "
+            f"{several(len(missing), 'mechanism')}, as {missing[0]}, are too many to be listed, "
+            f"and drawn ones serve up to {_MOST_DRAWN:,} records. Ask of a table of some "
+            f"attributes, as evidence.marginal({', '.join(map(repr, names))})."
+        )
     if not listed:
         return [Mechanism.moments(mechanism, theta) for mechanism in mechanisms]
     operator, ends = law_of_all([mechanisms[place] for place in listed])

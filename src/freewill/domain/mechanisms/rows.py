@@ -99,14 +99,17 @@ def row_by_row(mechanisms: "Sequence[Noisy]", outputs: Sequence[Reports]) -> tup
 
 
 def moments_together(mechanisms: Sequence[Mechanism], theta: FloatArray) -> list[Moments]:
-    """Return what a report of each mechanism tells at theta; of one kind, together where it can."""
+    """Return what a report of each mechanism tells at theta; of kinds that can, together."""
     moments: dict[int, Moments] = {}
-    kinds: dict[type[Mechanism], list[int]] = {}
+    ways: dict[Any, list[int]] = {}
     for place, mechanism in enumerate(mechanisms):
-        kinds.setdefault(type(mechanism), []).append(place)
-    for kind, places in kinds.items():
+        # Kinds that have it from one class share it.
+        own: Any = type(mechanism).moments_together
+        ways.setdefault(own.__func__, []).append(place)
+    for places in ways.values():
         some = [mechanisms[place] for place in places]
-        moments |= dict(zip(places, kind.moments_together(some, theta), strict=True))
+        together = type(some[0]).moments_together(some, theta)
+        moments |= dict(zip(places, together, strict=True))
     return [moments[place] for place in range(len(mechanisms))]
 
 

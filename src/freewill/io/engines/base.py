@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from freewill.errors import ParameterError, ReportError, first_line, shown
 from freewill.io import rows
+from freewill.io.columns import Columns
 from freewill.io.decoding import DecodedBlocks, Decoder
 from freewill.io.files import TEXTS, Files, files_of
 from freewill.io.layout import ADVICE, Part, parts_of, total
@@ -60,8 +61,11 @@ class Session(Protocol):
     def scan(self, part: Part, kind: str) -> Any:
         """Return the rows of CSV, NDJSON or Parquet that is alike; of NDJSON the keys, as texts."""
 
-    def table(self, arrow: Any) -> Any:
-        """Return the rows of an Arrow table or dataset."""
+    def table(self, arrow: Any, wanted: Sequence[str]) -> Any:
+        """Return the rows of an Arrow table or dataset, with the columns of these names."""
+
+    def renamed(self, frame: Any, names: Mapping[str, str]) -> Any:
+        """Return the columns of a frame of the engine's own under other names, given by theirs."""
 
     def bounded(self, frame: Any, limits: Mapping[str, int]) -> Any:
         """Return a frame of the engine's own without texts that are longer than any can be.
@@ -135,87 +139,93 @@ def engine_for(name: str, source: Any) -> Engine:
 
 @contextmanager
 def opened(
-    engine: Engine, source: Any, limits: Mapping[str, int], streaming: bool = False
+    engine: Engine, source: Any, columns: Columns, streaming: bool = False
 ) -> Iterator[Table]:
-    """Open files, a frame in memory or one of the engine's own.
-
-    `limits` are the bytes of the longest text that can be right, by column.
-    """
+    """Open files, a frame in memory or one of the engine's own, for the columns that count."""
     with engine(source, streaming) as session:
         own = session.owns(source)
         if own or is_frame(source):
             what = f"the {type(source).__module__.split('.')[0]} {type(source).__name__}"
             with explained(what, "Does it have the columns mechanism and report?", session):
-                if own:
-                    # What a query of one's own repeats, nobody knows without running it.
-                    count, native = None, session.bounded(source, {})
-                else:
-                    arrow = as_arrow(source, what)
-                    count = getattr(arrow, "num_rows", None)
-                    native = session.bounded(session.table(arrow), limits)
-                frame = rows.checked_columns(nw.from_native(native), what)
-                yield Table(frame, what, session, rows=count)
+                # What a query of one's own repeats, nobody knows without running it.
+                count, native, limits = None, source, Columns().limits
+                if not own:
+                    arrow = as_arrow(source, what, columns)
+                    count, limits = getattr(arrow, "num_rows", None), columns.limits
+                    native = session.table(arrow, columns.names)
+                columns.check(native.columns, what)
+                native = session.bounded(_renamed(native, session, columns), limits)
+                yield Table(columns.read(nw.from_native(native), what), what, session, rows=count)
             return
         files = files_of(source)
         with explained(str(files), ADVICE[files.format], session), files.unchanged():
-            parts = parts_of(files, session.peek)
+            parts = parts_of(files, session.peek, columns)
             count = total(part.rows for part in parts)
-            frame = _united(parts, files, session, limits)
+            frame = _united(parts, files, session, columns)
             yield Table(frame, str(files), session, files.paths, count)
 
 
-def _united(
-    parts: Iterable[Part], files: Files, session: Session, limits: Mapping[str, int]
-) -> Any:
+def _renamed(native: Any, session: Session, columns: Columns) -> Any:
+    """Return the columns that count under their names in queries."""
+    there = {name: columns.inner[name] for name in native.columns if name in columns.inner}
+    if not there or all(name == inner for name, inner in there.items()):
+        return native
+    return session.renamed(native, there)
+
+
+def _united(parts: Iterable[Part], files: Files, session: Session, columns: Columns) -> Any:
     """Return the rows of all files, part by part."""
     # In a text nothing repeats without being there again.
-    limits = {} if files.format in TEXTS else limits
+    limits = {} if files.format in TEXTS else columns.limits
     frames = []
     for part in parts:
         if files.format == "arrow":
             from pyarrow import dataset  # noqa: PLC0415
 
-            native = session.table(dataset.dataset(list(part.paths), format="ipc"))
+            native = session.table(dataset.dataset(list(part.paths), format="ipc"), part.wanted)
         else:
             native = session.scan(part, files.format)
+        native = _renamed(native, session, columns)
         frame = nw.from_native(session.bounded(native, limits))
         if files.format == "ndjson":
-            frame = _keys_in_use(frame, session, part.folders, str(files))
-        frames.append(rows.checked_columns(frame, str(files), part.folders))
+            frame = _keys_in_use(frame, session, part.folders, str(files), columns)
+        frames.append(columns.read(frame, str(files), part.folders))
     return rows.united(frames, session.as_bytes)
 
 
-def _keys_in_use(frame: Any, session: Session, folders: Mapping[str, str], what: str) -> Any:
+def _keys_in_use(
+    frame: Any, session: Session, folders: Mapping[str, str], what: str, columns: Columns
+) -> Any:
     """Leave out a key that is in no row, to be missed like a column of any other file."""
     names = frame.collect_schema().names()
     counts = frame.select(*(nw.col(name).count().alias(name) for name in names))
     present = next(row for batch in session.batches(counts, 0) for row in batch.to_pylist())
-    twice = [name for name in folders if present.get(name)]
+    twice = [name for name in folders if present.get(columns.inner[name])]
     if twice:
         raise ReportError(
             f"{what}: lines have a key {twice[0]!r} and so has their folder: take one of them "
             f"away, or move the files."
         )
     used = [name for name in names if present[name]]
-    if rows.REPORT in used and rows.VALUE in used:
-        # Lines of several files may differ, as long as each has one of the two.
-        frame = _one_of_two(frame, session, what)
-        used.remove(rows.VALUE)
-    rows.check_names([*used, *folders], what)
+    for report, value in columns.pairs:
+        if report in used and value in used:
+            # Lines of several files may differ, as long as each has one of the two.
+            frame = _one_of_two(frame, session, what, report, value)
+            used.remove(value)
+    outer = {inner: name for name, inner in columns.inner.items()}
+    columns.check([*(outer[name] for name in used), *folders], what)
     # Where folders give all, an id that no row has stands for the rows.
     return frame.select(*(used or [rows.REPORT_ID]))
 
 
-def _one_of_two(frame: Any, session: Session, what: str) -> Any:
+def _one_of_two(frame: Any, session: Session, what: str, report: str, value: str) -> Any:
     """Return lines of which some have a report and some a value, as reports."""
-    report, value = nw.col(rows.REPORT), nw.col(rows.VALUE)
-    both = frame.filter(~report.is_null() & ~value.is_null()).head(1)
-    for batch in session.batches(both, 0):
+    there, valued = ~nw.col(report).is_null(), ~nw.col(value).is_null()
+    for batch in session.batches(frame.filter(there & valued).head(1), 0):
         if batch.num_rows:
-            rows.check_names(frame.collect_schema(), what)
-    return frame.with_columns(
-        nw.when(value.is_null()).then(report).otherwise(rows.valued(value)).alias(rows.REPORT)
-    )
+            rows.refuse_both(what, report, value)
+    written = nw.when(valued).then(rows.valued(nw.col(value))).otherwise(nw.col(report))
+    return frame.with_columns(written.alias(report))
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +243,7 @@ class TableSource:
     @contextmanager
     def _open_blocks(self) -> Iterator[DecodedBlocks]:
         opening = (
-            opened(self.engine, self.given, self.decoder.limits, streaming=True)
+            opened(self.engine, self.given, self.decoder.columns, streaming=True)
             if self.table is None
             else nullcontext(self.table)
         )
@@ -281,7 +291,7 @@ def is_dataset(source: Any) -> bool:
     return module is not None and isinstance(source, module.Dataset)
 
 
-def as_arrow(source: Any, what: str) -> Any:
+def as_arrow(source: Any, what: str, columns: Columns) -> Any:
     """Return a frame of pandas, Polars or PyArrow as Arrow, only with the columns that count."""
     if is_dataset(source):
         kind = getattr(getattr(source, "format", None), "default_extname", "")
@@ -297,9 +307,12 @@ def as_arrow(source: Any, what: str) -> Any:
         frame: Any = nw.from_native(source)
         if isinstance(frame, nw.LazyFrame):
             frame = frame.collect()
-        wanted = [name for name in frame.columns if name in rows.NAMES]
-        is_report = rows.REPORT in wanted or rows.VALUE in wanted
-        return (frame.select(wanted) if is_report else frame).to_arrow()
+        wanted = [name for name in frame.columns if name in columns.names]
+        # In memory, names are told apart to the letter.
+        alike = {name.lower() for name in wanted}
+        others = [name for name in frame.columns if name.lower() not in alike]
+        columns.check([*wanted, *others], what)
+        return frame.select(wanted).to_arrow()
     except nw.exceptions.DuplicateError as error:
         raise ReportError(
             f"{what} has two columns of one name ({first_line(error)}): rename one."

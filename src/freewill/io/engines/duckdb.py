@@ -2,7 +2,7 @@
 
 import glob
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -32,11 +32,7 @@ _CSV = (
     "auto_detect=false, header=true, quote='\"', escape='\"', comment='', skip=0, "
     "null_padding=false, ignore_errors=false, allow_quoted_nulls=false, hive_partitioning=false"
 )
-# All as texts, so that 5 and "5" are the same.
-_NDJSON = (
-    "format='newline_delimited', hive_partitioning=false, "
-    f"columns={{{', '.join(f'{name}: VARCHAR' for name in rows.NAMES)}}}"
-)
+_NDJSON = "format='newline_delimited', hive_partitioning=false"
 _LENGTH = {"VARCHAR": "strlen", "BLOB": "octet_length"}
 _ID = (
     f"CASE WHEN strlen(report_id) > {LONGEST_ID} THEN error('a report_id of ' || strlen(report_id) "
@@ -77,17 +73,18 @@ class Running:
         """Return the rows of files that are alike."""
         paths = part.paths
         listed = [path if is_remote(path) else glob.escape(path) for path in paths]
-        quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in listed)
+        quoted = ", ".join(f"'{_doubled(path, chr(39))}'" for path in listed)
         reader, options = _READERS[kind]
         if kind == "csv":
-            names = ", ".join(f"'{name}': VARCHAR" for name in by_place(part))
-            options = f"{options}, delim='{part.separator}', columns={{{names}}}"
+            options = f"{options}, delim='{part.separator}', columns={_as_texts(by_place(part))}"
+        if kind == "ndjson":
+            options = f"{options}, columns={_as_texts(part.wanted)}"
         try:
             relation = self.connection.sql(f"SELECT * FROM {reader}([{quoted}], {options})")
             if kind == "csv" and len(part.columns) == 1:
                 # An empty line is no row, where one column would make it one; "" is.
                 (name,) = by_place(part)
-                return relation.filter(f"{name} IS NOT NULL")
+                return relation.filter(f"{_quoted(name)} IS NOT NULL")
             return relation
         except duckdb.Error as error:
             if is_remote(paths[0]) and "extension" in str(error):
@@ -98,9 +95,14 @@ class Running:
                 ) from None
             raise
 
-    def table(self, arrow: Any) -> Any:
+    def table(self, arrow: Any, wanted: Sequence[str]) -> Any:
         """Return the rows of an Arrow table or dataset."""
         return self.connection.from_arrow(arrow)
+
+    def renamed(self, frame: Any, names: Mapping[str, str]) -> Any:
+        """Return some columns of a relation under other names."""
+        pairs = (f"{_quoted(name)} AS {_quoted(new)}" for name, new in names.items())
+        return frame.project(", ".join(pairs))
 
     def bounded(self, frame: Any, limits: Mapping[str, int]) -> Any:
         """Return a relation in which no text is longer than any can be."""
@@ -141,6 +143,20 @@ class Running:
     def interrupt(self) -> None:
         """Stop the running query."""
         self.connection.interrupt()
+
+
+def _as_texts(names: Sequence[str]) -> str:
+    """Return the columns of a text file, all as texts, so that 5 and "5" are the same."""
+    listed = (f"'{_doubled(name, chr(39))}': VARCHAR" for name in names)
+    return f"{{{', '.join(listed)}}}"
+
+
+def _quoted(name: str) -> str:
+    return f'"{_doubled(name, chr(34))}"'
+
+
+def _doubled(text: str, sign: str) -> str:
+    return text.replace(sign, 2 * sign)
 
 
 def _kinds(relation: Any) -> dict[str, str]:

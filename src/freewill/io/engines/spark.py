@@ -1,6 +1,8 @@
 """Spark: the same queries on one machine or on a cluster, where wide reports stay."""
 
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -62,21 +64,8 @@ _ONE_OBJECT = (
     # Behind an object inside, a list or an object goes on.
     rf"NOT {_TEXTLESS} RLIKE '\\}}\\s*[^\\s,\\]}}]'",
     rf"({_TEXTLESS} LIKE '%[%' OR NOT {_TEXTLESS} RLIKE '\\}}\\s*,\\s*\\{{')",
-    *(rf"""NOT ({_FLAT} AND regexp_count(value, '"{key}"\\s*:') > 1)""" for key in rows.NAMES),
     f"NOT {_HALF_A_CHARACTER}",
 )
-_LINE = rf"""CASE
-    WHEN value RLIKE '^\\s*null\\s*$' THEN '{{}}'
-    WHEN {" AND ".join(_ONE_OBJECT)} THEN regexp_replace(value, ',\\s*\\}}\\s*$', '}}')
-    ELSE raise_error(concat('Malformed JSON, not one object a line: ', left(value, {_SHOWN})))
-END"""
-"""A line that is good; a comma behind the last key is forgiven."""
-_SCHEMA = ", ".join(f"{key} STRING" for key in rows.NAMES)
-_ROW = f"from_json({_LINE}, '{_SCHEMA}', map('mode', 'FAILFAST', 'allowSingleQuotes', 'false'))"
-# What is no number stands without quotes, as a number does.
-_KEYS = [
-    rf"""regexp_replace(row.{key}, '^"(NaN|-?Infinity)"$', '$1') AS {key}""" for key in rows.NAMES
-]
 _MAGIC = str.maketrans({sign: f"\\{sign}" for sign in "\\*?[]{}"})
 
 
@@ -109,21 +98,25 @@ class Joined:
         """Return the rows of files that are alike."""
         paths = part.paths
         if kind == "csv":
-            return self.table(_read_csv(part))
+            return self.table(_read_csv(part), part.wanted)
         # Spark takes every path for a pattern.
         listed = [path if is_remote(path) else path.translate(_MAGIC) for path in paths]
         if kind == "parquet":
             # Told which columns there are, Spark minds no others.
             typed = all(column in _KINDS for _, column in part.columns)
-            wanted = ", ".join(f"{name} {_KINDS[column]}" for name, column in part.columns if typed)
+            wanted = ", ".join(f"{_quoted(n)} {_KINDS[own]}" for n, own in part.columns if typed)
             return (self.spark.read.schema(wanted) if wanted else self.spark.read).parquet(*listed)
-        return _lines_of_json(self.spark, listed)
+        return _lines_of_json(self.spark, listed, part.wanted)
 
-    def table(self, arrow: Any) -> Any:
+    def table(self, arrow: Any, wanted: Sequence[str]) -> Any:
         """Send an Arrow table to Spark."""
         with quiet():
             whole = arrow.to_table() if is_dataset(arrow) else arrow
-            return self.spark.createDataFrame(_known_types(whole))
+            return self.spark.createDataFrame(_known_types(whole, wanted))
+
+    def renamed(self, frame: Any, names: Mapping[str, str]) -> Any:
+        """Return some columns of a frame under other names."""
+        return frame.selectExpr(*(f"{_quoted(n)} AS {_quoted(new)}" for n, new in names.items()))
 
     def bounded(self, frame: Any, limits: Mapping[str, int]) -> Any:
         """Return a frame in which no text is longer than any can be."""
@@ -181,12 +174,13 @@ def _read_csv(part: Part) -> Any:
     with engine_for("duckdb", None)(None, False) as duckdb:
         try:
             scanned = duckdb.scan(part, "csv")
-            return scanned.project(", ".join(_columns_to_send(scanned.columns))).to_arrow_table()
+            sent = _columns_to_send(scanned.columns, part.wanted)
+            return duckdb.renamed(scanned, dict(zip(sent, sent, strict=True))).to_arrow_table()
         except duckdb.failures as error:
             raise pa.ArrowInvalid(first_line(error)) from None
 
 
-def _lines_of_json(spark: Any, paths: list[str]) -> Any:
+def _lines_of_json(spark: Any, paths: list[str], keys: Sequence[str]) -> Any:
     """Return the keys that count of one object a line, as texts.
 
     Spark's reader takes the first object of a line and leaves out the rest (as when two files were
@@ -194,12 +188,41 @@ def _lines_of_json(spark: Any, paths: list[str]) -> Any:
     halves of characters as question marks. So each line is looked at before it is read.
     """
     lines = spark.read.text(paths, lineSep="\n").filter(r"value RLIKE '\\S'")
-    return lines.selectExpr(f"{_ROW} AS row").selectExpr(*_KEYS)
+    once = [rf"NOT ({_FLAT} AND regexp_count(value, '{_pattern(key)}\\s*:') > 1)" for key in keys]
+    # A comma behind the last key is forgiven.
+    good = rf"""CASE
+        WHEN value RLIKE '^\\s*null\\s*$' THEN '{{}}'
+        WHEN {" AND ".join([*_ONE_OBJECT, *once])}
+            THEN regexp_replace(value, ',\\s*\\}}\\s*$', '}}')
+        ELSE raise_error(concat('Malformed JSON, not one object a line: ', left(value, {_SHOWN})))
+    END"""
+    schema = _escaped(", ".join(f"{_quoted(key)} STRING" for key in keys))
+    strict = "map('mode', 'FAILFAST', 'allowSingleQuotes', 'false')"
+    # What is no number stands without quotes, as a number does.
+    columns = [
+        rf"""regexp_replace(row.{_quoted(key)}, '^"(NaN|-?Infinity)"$', '$1') AS {_quoted(key)}"""
+        for key in keys
+    ]
+    return lines.selectExpr(f"from_json({good}, '{schema}', {strict}) AS row").selectExpr(*columns)
 
 
-def _known_types(table: Any) -> Any:
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def _pattern(key: str) -> str:
+    """Return the pattern of a key of JSON, for a text in a query."""
+    return _escaped(re.escape(json.dumps(key, ensure_ascii=False)))
+
+
+def _escaped(text: str) -> str:
+    """Return what stands for a text between single quotes in a query."""
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def _known_types(table: Any, wanted: Sequence[str]) -> Any:
     """Return the columns that count, in types that Spark has."""
-    table = table.select(_columns_to_send(table.column_names))
+    table = table.select(_columns_to_send(table.column_names, wanted))
     for place, field in enumerate(table.schema):
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         if pa.types.is_unsigned_integer(kind):
@@ -208,9 +231,9 @@ def _known_types(table: Any) -> Any:
     return table
 
 
-def _columns_to_send(names: list[str]) -> list[str]:
+def _columns_to_send(names: list[str], wanted: Sequence[str]) -> list[str]:
     """Return the columns that count; where folders give all of them, any one, for its rows."""
-    return [name for name in names if name in rows.NAMES] or names[:1]
+    return [name for name in names if name in wanted] or names[:1]
 
 
 def _cut(frame: Any, lengths: Mapping[str, int]) -> Any:

@@ -69,42 +69,56 @@ def tested_by_attribute(fit: OneStep) -> tuple[tuple[GroupChoice, ...], dict[str
             f"all {several(evidence.people, 'person')} chose the same mechanism for each question: "
             f"there is no choice to test. Evidence of two for one of them at least is needed."
         )
-    attributes = list(told_of(fit))
+    attributes, counts = list(told_of(fit)), evidence_counts(evidence)
     left_out: dict[str, str] = {}
     tested: list[AttributeChoice] = []
-    counted: list[float] = []
+    tests: list[float] = []
     places: list[int] = []
     for question in questions:
-        first = len(counted)
-        for number, name in enumerate(question.names):
-            own, people = question.which == number, 0
-            results = []
-            for attribute in attributes:
-                sample = attribute.sample(own)
-                people = max(people, sample.people)
-                result = None if sample.people < FEWEST else attribute.scores.test(sample)
-                if result is not None:
-                    results.append((result[0], attribute.name, attribute.direction(result[1])))
-            called = f"{question.question}: {name}"
-            if not results:
-                few = f"of {several(people, 'person')}, and {FEWEST} are needed"
-                left_out[called] = few if people < FEWEST else _ALONE
+        first = len(tests)
+        for number in range(len(question.names)):
+            outcome = _tested(question, number, attributes, counts)
+            if isinstance(outcome, str):
+                left_out[f"{question.question}: {question.names[number]}"] = outcome
                 continue
-            p_value, attribute_name, direction = min(results)
-            p_value = min(1.0, p_value * len(results))
-            everybody = int(evidence_counts(evidence)[own].sum())
-            choice = (called, everybody, p_value, 1.0, direction, question.question, attribute_name)
-            tested.append(AttributeChoice(*choice))
+            tested.append(outcome)
             # Of two choices S_1 = -S_2, and V_1 = V_2: one test, and nothing to correct for.
-            if len(question.names) > 2 or len(counted) == first:
-                counted.append(p_value)
-            places.append(len(counted) - 1)
+            if len(question.names) > 2 or len(tests) == first:
+                tests.append(outcome.p_value)
+            places.append(len(tests) - 1)
     if not tested:
         why = "; ".join(f"{name} is {reason}" for name, reason in left_out.items())
         raise EvidenceError(f"no choice can be tested: {why}.")
-    fair = holm(counted)
+    fair = holm(tests)
     groups = (replace(one, adjusted=fair[n]) for one, n in zip(tested, places, strict=True))
     return tuple(groups), left_out
+
+
+def _tested(
+    question: Chosen, number: int, attributes: "list[ToldOf]", counts: IntArray
+) -> AttributeChoice | str:
+    """Test one choice against the values of all attributes; say why where it cannot be."""
+    own = question.which == number
+    samples = [(attribute, attribute.sample(own)) for attribute in attributes]
+    results = []
+    for attribute, sample in samples:
+        result = None if sample.people < FEWEST else attribute.scores.test(sample)
+        if result is not None:
+            results.append((result[0], attribute.name, attribute.direction(result[1])))
+    if not results:
+        people = max((sample.people for _, sample in samples), default=0)
+        few = f"of {several(people, 'person')}, and {FEWEST} are needed"
+        return few if people < FEWEST else _ALONE
+    p_value, attribute_name, direction = min(results)
+    return AttributeChoice(
+        name=f"{question.question}: {question.names[number]}",
+        people=int(counts[own].sum()),
+        p_value=min(1.0, p_value * len(results)),
+        adjusted=1.0,
+        direction=direction,
+        question=question.question,
+        attribute=attribute_name,
+    )
 
 
 def evidence_counts(evidence: Evidence) -> IntArray:

@@ -18,7 +18,7 @@ from freewill.numeric.solvers.likelihood import (
     Trace,
     one_blas_thread,
 )
-from freewill.stats.choice.bases import Basis, BasisName, basis_of, ladder
+from freewill.stats.choice.bases import Basis, BasisName, basis_of, deviating, ladder
 from freewill.stats.choice.fit import (
     ChoiceFit,
     Free,
@@ -44,6 +44,7 @@ from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.groups import name_of
 from freewill.stats.intervals import Intervals
+from freewill.stats.splits import refuse_combinations
 from freewill.stats.work import Work
 
 if TYPE_CHECKING:
@@ -196,14 +197,15 @@ def choice_aware(
         c_m(x) = softmax_m (b_m + sum_j f_j(x) b_jm),
 
     with few functions f_j of the value: a slope, a parabola, splines on lines and grids, one
-    parameter a label where there is no order (`bases.ladder`). The coefficients are the most
-    likely ones, shrunk towards free choice as much as the reports ask for. Where `check_choice`
-    does not reject free choice at 5 %, the answer is that of `gibu`; where it does, the criterion
-    of `ChoiceFit`, a finer BIC, chooses among the bases, unless the groups by themselves contradict
-    the theta that it leads to, and not gibu's. With more than two mechanisms, all logits may be
-    multiples of one function: some want more protection than others, by the same reason. Last, the
-    efficient score takes out what theta's bias at the border of the simplex did to the
-    coefficients.
+    parameter a label where there is no order (`bases.ladder`), and of records those of each
+    attribute: the choice for one question may depend on the value of another. The coefficients are
+    the most likely ones, shrunk towards free choice as much as the reports ask for. Where
+    `check_choice` does not reject free choice at 5 %, the answer is that of `gibu`; where it does,
+    the criterion of `ChoiceFit`, a finer BIC, chooses among the bases, unless the groups by
+    themselves contradict the theta that it leads to, and not gibu's. With more than two mechanisms,
+    all logits may be multiples of one function: some want more protection than others, by the same
+    reason. Last, the efficient score takes out what theta's bias at the border of the simplex did
+    to the coefficients.
 
     `basis` names one basis instead: "none", "linear", "quadratic", "categories", a number of
     splines along a line or the longer side of a grid, a pair of them for the two sides, or an
@@ -227,6 +229,7 @@ def choice_aware(
     """
     started = perf_counter()
     evidence = checked_evidence(evidence, "choice_aware").split
+    refuse_combinations(evidence, "choice_aware")
     trace = Trace(on_step)
     tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
     model = ChoiceModel(evidence, tolerance, whole("max_steps", max_steps))
@@ -234,6 +237,7 @@ def choice_aware(
     exact, separate = gibu(evidence, tolerance, max_steps), Separate(evidence)
     free = _free(model, exact)
     check = _checked(evidence, exact) if basis is None else None
+    bases = deviating(bases, check)
     # Solvers look for what is not finite where it may arise, and end there.
     with np.errstate(all="ignore"):
         doubt, excess = _doubt(model, bases, free, check) if basis is None else (0.0, math.inf)

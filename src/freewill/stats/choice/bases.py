@@ -1,6 +1,6 @@
 """Bases of functions of the value, by which the choice of a mechanism may depend on it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, TypeAlias
 
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import helmert
 
 from freewill.core.types import FloatArray, numbers
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.errors import ParameterError, closest, several, shown
 
 BasisName: TypeAlias = str | int | tuple[int, int] | ArrayLike
@@ -23,6 +23,8 @@ _LEAST = 4
 """Splines along the shorter side of a grid, and the fewest that are more than a polynomial."""
 _DEGREES = {"none": 0, "linear": 1, "quadratic": 2}
 _CATEGORIES = "categories"
+_SIMPLE = 8
+"""Functions of one attribute up to which they are tried."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,8 @@ class Basis:
 
     name: str
     functions: FloatArray = field(repr=False)
+    attributes: frozenset[str] = frozenset()
+    """Those of a record on which the functions depend."""
 
     @property
     def size(self) -> int:
@@ -56,7 +60,8 @@ def ladder(alphabet: Alphabet) -> list[Basis]:
     """Return the bases to choose from, from few functions to many; the first has none.
 
     On a line: nothing, a slope, a parabola, and cubic B-splines with 4 to 40 functions. On a grid
-    the same of two coordinates, splines as products. Without an order: one parameter a label.
+    the same of two coordinates, splines as products. Without an order: one parameter a label. Of
+    records: those of each attribute, and the simplest of all of them together.
 
     >>> import freewill as fw
     >>> [basis.name for basis in ladder(fw.Linear(0, 9))]
@@ -66,6 +71,8 @@ def ladder(alphabet: Alphabet) -> list[Basis]:
     >>> [basis.name for basis in ladder(fw.Categorical(["yes", "no"]))]
     ['none', 'categories']
     """
+    if attributes_of(alphabet):
+        return _of_records(alphabet)
     if alphabet.plane is None:
         names = ["none", _CATEGORIES] if alphabet.size > 1 else ["none"]
         return [_named(name, alphabet) for name in names]
@@ -77,6 +84,47 @@ def ladder(alphabet: Alphabet) -> list[Basis]:
     counts = _ON_A_LINE if 1 in (rows, columns) else _ON_A_GRID
     sides = (_sides(alphabet, count) for count in counts if count <= max(rows, columns))
     return bases + [_splines(alphabet, pair) for pair in dict.fromkeys(sides)]
+
+
+def _of_records(alphabet: Any) -> list[Basis]:
+    """Return functions of one attribute's value each, from few to many; and of all attributes.
+
+    By an attribute's own ladder, up to a few splines: what depends on the values of two attributes
+    together, and on neither alone, is none of them.
+    """
+    places = alphabet.split(np.arange(alphabet.size))
+    bases = [Basis("none", np.zeros((alphabet.size, 0)))]
+    simple = []
+    for (name, own), place in zip(alphabet.attributes.items(), places, strict=True):
+        lifted = [
+            _of_attributes(f"{name}: {one.name}", one.functions[place], {name})
+            for one in ladder(own)[1:]
+            if one.size <= _SIMPLE
+        ]
+        bases += lifted
+        simple += lifted[:1]
+    if len(simple) > 1:
+        both = np.hstack([one.functions for one in simple])
+        every = {name for one in simple for name in one.attributes}
+        bases.append(_of_attributes(" and ".join(one.name for one in simple), both, every))
+    return sorted(bases, key=lambda basis: basis.size)
+
+
+def _of_attributes(name: str, functions: FloatArray, attributes: set[str]) -> Basis:
+    return replace(_scaled(name, functions), attributes=frozenset(attributes))
+
+
+def deviating(bases: list[Basis], check: Any) -> list[Basis]:
+    """Return the bases of attributes by whose values a choice was found to deviate, or all.
+
+    Who says nothing of an attribute may do so for its value, and no report would tell: that would
+    explain whatever other reports show. Only what was found is looked for.
+    """
+    named = {getattr(group, "attribute", "") for group in getattr(check, "deviating", ())}
+    known = {name for basis in bases for name in basis.attributes}
+    if not named & known:
+        return bases
+    return [basis for basis in bases if basis.attributes <= named]
 
 
 def basis_of(given: Any, alphabet: Alphabet) -> Basis:
@@ -111,6 +159,14 @@ def basis_of(given: Any, alphabet: Alphabet) -> Basis:
 
 
 def _named(name: str, alphabet: Alphabet) -> Basis:
+    if attributes_of(alphabet):
+        known = {basis.name: basis for basis in _of_records(alphabet)}
+        if name not in known:
+            raise ParameterError(
+                f"basis={shown(name)} for records: expected one of {', '.join(known)}, or an array "
+                f"of functions, one row a record.{closest(name, known)}"
+            )
+        return known[name]
     names = [*_DEGREES, _CATEGORIES]
     if name not in names:
         raise ParameterError(

@@ -26,7 +26,7 @@ from freewill.numeric.solvers.likelihood import (
     attainable_gap,
 )
 from freewill.numeric.solvers.passes import Passes
-from freewill.stats.evidence import Evidence, refuse_nobody
+from freewill.stats.evidence import Evidence, refuse_nobody, refuse_vast_joint
 from freewill.stats.streams import StreamPart
 
 if TYPE_CHECKING:
@@ -287,12 +287,14 @@ def whole(name: str, value: Any, least: int = 1) -> int:
 def likelihood_of(evidence: Evidence) -> Likelihood:
     """Return the likelihood of evidence, all of it in memory."""
     refuse_nobody(evidence, "an estimate")
+    refuse_vast_joint(evidence.alphabet)
     return Likelihood(evidence.operator, evidence.weights)
 
 
 def passes_of(evidence: Evidence) -> Passes:
     """Return the passes over evidence: what was counted in memory, the rest where it lies."""
     refuse_nobody(evidence, "an estimate")
+    refuse_vast_joint(evidence.alphabet)
     everyone, light = evidence.people, evidence.light
     parts: list[Part] = []
     if light.groups:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
@@ -30,7 +30,8 @@ def inversion(evidence: Evidence, post: Post = "project") -> Estimate:
     q is the empirical distribution of the outputs (INV; eqs. 6 and 7 with one mechanism). The
     solution may have negative components: `post` projects onto the simplex ("project"), clips
     and rescales ("normalise"), or leaves it ("none"). A law with more outputs than values is
-    inverted by least squares. A singular A is refused with the number of directions it loses.
+    inverted by least squares, one of several attributes attribute by attribute. A singular A is
+    refused with the number of directions it loses.
     For several mechanisms, see `combine_mechanisms` and `combine_results`.
 
     >>> import freewill as fw
@@ -40,7 +41,7 @@ def inversion(evidence: Evidence, post: Post = "project") -> Estimate:
     """
     started = perf_counter()
     group = only_group(evidence, "inversion")
-    if group.mechanism.output_space.alphabet is None:
+    if group.mechanism.output_space.alphabet is None and not _of_records(group):
         raise LawError(
             f"the reports of {group.mechanism} are {group.mechanism.output_space}, not values of "
             f"an alphabet, and its law is not inverted: use debias for bits, or gibu."
@@ -95,10 +96,19 @@ def _direct(
     return certified_estimate(evidence, _POSTS[post](solved), method, Status.DIRECT, started)
 
 
+def _of_records(group: Group) -> bool:
+    """Say whether reports are of several attributes, all of which can be listed."""
+    space = group.mechanism.output_space
+    records = group.mechanism.by_attribute(space.empty()) is not None
+    return records and space.listable and group.table is not None
+
+
 def _invert(group: Group) -> FloatArray:
     mechanism = group.mechanism
     shares = np.zeros(len(mechanism.outputs()))
-    shares[group.outputs] = group.counts / group.people
+    space: Any = mechanism.output_space
+    places = space.numbers(group.outputs) if _of_records(group) else group.outputs
+    shares[places] = group.counts / group.people
     solved = mechanism.inverse(shares)
     if solved is not None:
         return solved

@@ -1,13 +1,13 @@
 """A test of the laws: whether each group's reports are what its mechanism would send."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from freewill.domain.mechanisms.each import Silent
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
-from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import Check
 from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import Start
@@ -20,6 +20,9 @@ from freewill.stats.laws.departures import Explained, StickingOut, explained, st
 from freewill.stats.laws.group_laws import epsilon_of
 from freewill.stats.laws.residuals import Residuals
 from freewill.stats.splits import split_of
+
+if TYPE_CHECKING:
+    from freewill.stats.choice.aware import ChoiceAwareEstimate
 
 _LARGEST = 4096
 """Values whose covariance, 128 MiB, is worth inverting for a test."""
@@ -127,7 +130,7 @@ def check_fit(
     evidence: Evidence | OneStep,
     level: float = 0.95,
     start: Start | None = None,
-    aware: ChoiceAwareEstimate | None = None,
+    aware: "ChoiceAwareEstimate | None" = None,
 ) -> FitCheck:
     """Test whether each group's reports are what its mechanism would send.
 
@@ -170,7 +173,9 @@ def check_fit(
     return checked_laws(fit, level, aware)
 
 
-def checked_laws(fit: OneStep, level: float, aware: ChoiceAwareEstimate | None = None) -> FitCheck:
+def checked_laws(
+    fit: OneStep, level: float, aware: "ChoiceAwareEstimate | None" = None
+) -> FitCheck:
     """Test the laws of all groups, those of records like any other."""
     evidence = fit.evidence
     size = evidence.alphabet.size
@@ -226,8 +231,10 @@ def _untested(evidence: Evidence, first: Residuals) -> dict[int, str]:
     return reasons
 
 
-def _choosing(evidence: Evidence, aware: ChoiceAwareEstimate) -> Crowd:
+def _choosing(evidence: Evidence, aware: "ChoiceAwareEstimate") -> Crowd:
     """Return the people of evidence, by what a choice-aware estimate of it says of them."""
+    from freewill.stats.choice.aware import ChoiceAwareEstimate  # noqa: PLC0415
+
     if not isinstance(aware, ChoiceAwareEstimate):
         raise ParameterError(
             f"aware={shown(aware)}: expected what fw.choice_aware(evidence) returns, or None."

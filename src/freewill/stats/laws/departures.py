@@ -228,7 +228,11 @@ def sticking_out(evidence: Evidence, explanation: Explained, number: int) -> Sti
     mechanism = evidence.groups[group].mechanism
     outputs = mechanism.output_space.alphabet or evidence.alphabet
     if first.laws[group].counted and mechanism.output_space.alphabet is None:
-        (said,) = mechanism.written(mechanism.outputs()[[output]])
+        reports = mechanism.outputs()[[output]]
+        if hasattr(mechanism, "shown"):  # a record is read attribute by attribute
+            said = ", ".join(f"{name} {own}" for name, own in mechanism.shown(reports)[0].items())
+        else:
+            (said,) = mechanism.written(reports)
     else:
         (said,) = readable(outputs, [output])
     return StickingOut(

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, attributes_of, has_distance
 from freewill.stats.information import DENSE, FEW, SHARE, Information, information_of
 from freewill.stats.planning.distances import (
     ACCURACY,
@@ -92,9 +92,13 @@ class Design:
     def costs(self, rows: FloatArray) -> dict[str, float]:
         """Return how many times the people each mechanism alone needs, beside no privacy.
 
-        Infinite where one person who tells the truth is enough: all have the same.
+        Infinite where one person who tells the truth is enough: all have the same. Not a number for
+        records of several attributes beyond 1,024.
         """
         least = true_variance(rows, self.theta)
+        if attributes_of(self.alphabet) and self.alphabet.size > DENSE:
+            # A solve each, for combinations of mechanisms of which most tell of some attributes.
+            return dict.fromkeys(self.alone, np.nan)
         return {
             name: float(own.variances(rows).sum()) / least if least else np.inf
             for name, own in self.alone.items()
@@ -117,7 +121,7 @@ class Design:
         By simulated surveys (`Distances`), until the standard error of the mean is `accuracy` of
         it. Not a number where the reports do not tell all distributions apart.
         """
-        if not self.resolved:
+        if not self.resolved or not has_distance(self.alphabet):
             return UNKNOWN
         if self.alphabet.size == 1:
             return Expected(0.0, 0.0, 0.0, 0.0, simulated=False)

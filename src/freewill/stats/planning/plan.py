@@ -18,6 +18,7 @@ from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.information import DENSE, FEW
 from freewill.stats.planning.design import REACH, Design, needed_for_interval
 from freewill.stats.planning.distances import MOST_PEOPLE, SIZES
+from freewill.stats.planning.questions import combined
 from freewill.stats.planning.truths import checked_truths, checked_weights, is_emd
 from freewill.stats.weights import Weights
 
@@ -130,11 +131,13 @@ def plan(
     """Predict how far from the truth a survey will be, for numbers of people.
 
     `shares` says how many of the people choose each mechanism: by name, or a list in the survey's
-    order; equal shares by default. `theta` is the truth to plan for; without one the worst of a few
+    order; equal shares by default. Of several questions they are by question, and then by name
+    (`planning/questions.py`). `theta` is the truth to plan for; without one the worst of a few
     (`truths`) is taken. `people` is one number or several, by default 100 to a million. `of` is
     what errors are predicted for: "emd", the earth mover's distance to the truth (with the standard
     errors of every value's share beside it), or what `intervals` takes, such as "shares" and
-    "mean". `target` is an earth mover's distance or, where `of` names functionals, half the length
+    "mean"; of records also the name of an attribute, or of several for the cells of their table.
+    `target` is an earth mover's distance or, where `of` names functionals, half the length
     of the widest 95 % interval among them: the plan says how many people reach it. `show` is called
     with the share of the work that is done.
 
@@ -155,6 +158,7 @@ def plan(
         raise SurveyError(f"survey={shown(survey)}: expected a Survey, such as Survey.load reads.")
     if show is not None and not callable(show):
         raise ParameterError(f"show={shown(show)}: expected a function that takes a share, 0 to 1.")
+    survey, shares = combined(survey, shares, checked_shares)
     chosen, many = checked_shares(survey, shares), checked_people(people)
     target = None if target is None else checked_target(target)
     weights, by_emd = checked_weights(of, survey.alphabet, target), is_emd(of)

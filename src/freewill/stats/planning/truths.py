@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import FloatArray, distribution
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, attributes_of, has_distance, texts
 from freewill.errors import ParameterError, several, shown
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.functionals import functionals_of, weights_of
@@ -21,7 +21,8 @@ def truths(alphabet: Alphabet) -> dict[str, FloatArray]:
 
     On lines and grids: uniform; one peak in the middle; two peaks, at a quarter and at three
     quarters of the way; all people at one value, the middle; half of them at each end. Without
-    geometry: uniform; shares that fall as 1, 1/2, 1/3, ...; two values; one value.
+    geometry: uniform; shares that fall as 1, 1/2, 1/3, ...; two values; one value. Of records:
+    uniform; independent attributes, each as usual; one record.
 
     >>> import freewill as fw
     >>> list(truths(fw.Linear(0, 9)))
@@ -29,6 +30,8 @@ def truths(alphabet: Alphabet) -> dict[str, FloatArray]:
     >>> {name: theta.tolist() for name, theta in truths(fw.Categorical(["a", "b"])).items()}
     {'uniform': [0.5, 0.5], 'few common values': [0.666..., 0.333...], 'one value': [1.0, 0.0]}
     """
+    if attributes_of(alphabet):
+        return _records(alphabet)
     size = alphabet.size
     weights = {"uniform": np.ones(size)}
     if alphabet.plane is None:
@@ -50,6 +53,19 @@ def truths(alphabet: Alphabet) -> dict[str, FloatArray]:
         if not any(np.allclose(theta, other) for other in distinct.values()):
             distinct[name] = theta
     return distinct
+
+
+def _records(alphabet: Alphabet) -> dict[str, FloatArray]:
+    """Return distributions of records: uniform, independent attributes as usual, and one record."""
+    independent = np.ones(1)
+    for own in attributes_of(alphabet).values():
+        independent = np.outer(independent, usual(truths(own))[1]).ravel()
+    size = alphabet.size
+    return {
+        "uniform": np.full(size, 1 / size),
+        "independent attributes": independent,
+        "one record": _at(size, int(np.argmax(independent))),
+    }
 
 
 def usual(known: dict[str, FloatArray]) -> tuple[str, FloatArray]:
@@ -101,9 +117,36 @@ def is_emd(of: Any) -> bool:
     return of is None or (isinstance(of, str) and of == "emd")
 
 
+def _marginal(of: Any, alphabet: Any) -> Weights | None:
+    """Return the shares of the values of an attribute, or of the cells of a table of several."""
+    known = attributes_of(alphabet)
+    names = (of,) if isinstance(of, str) else of
+    named = isinstance(names, tuple | list) and all(isinstance(name, str) for name in names)
+    if not known or not named or not {*names} & {*known}:
+        return None
+    places = alphabet.places(names)
+    cells: Any = alphabet.only(*names)
+    parts = alphabet.split(np.arange(alphabet.size))
+    which = parts[places[0]] if len(places) == 1 else cells.joined([parts[n] for n in places])
+    rows = np.asarray(which == np.arange(cells.size)[:, None], dtype=np.float64)
+    called = ", ".join(list(known)[place] for place in places)
+    return Weights(rows, lambda: [f"{called} {t}" for t in texts(cells, np.arange(cells.size))])
+
+
 def checked_weights(of: Any, alphabet: Alphabet, target: float | None) -> Weights:
     """Return the functionals as rows of weights; refuse what a large alphabet cannot answer."""
     by_emd = is_emd(of)
+    if by_emd and not has_distance(alphabet):
+        names = ", ".join(f"{name!r}: 1.0" for name in attributes_of(alphabet))
+        raise ParameterError(
+            f"of='emd': the records of {alphabet} have no distance, for their attributes have no "
+            f"unit in common. Say of='shares' for the cells of the table, or the name of an "
+            f"attribute for its own distribution; or what a unit of each counts, as "
+            f"fw.Product(..., weights={{{names}}})."
+        )
+    marginal = _marginal(of, alphabet)
+    if marginal is not None:
+        return marginal
     of = "shares" if by_emd else of
     if isinstance(functionals_of(of), Quantiles):
         raise ParameterError(
