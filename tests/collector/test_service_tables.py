@@ -112,6 +112,31 @@ def test_a_survey_of_one_question_takes_no_question(tmp_path):
     served(work, tmp_path / "store.db", SURVEY)
 
 
+def test_answers_are_what_the_interface_says(tmp_path):
+    validator_for = pytest.importorskip("jsonschema_rs").validator_for
+    rows, _ = answers(PAIR, 400, np.random.default_rng(6))
+
+    async def work(client):
+        await client.post(rows)
+        described = (await client.get("/v1/openapi.json")).json
+        parts = {"components": described["components"]}
+        for what, name in (
+            ("/estimate?of=age", "estimate"),
+            ("/estimate?of=age,commute", "estimate"),
+            ("/people", "People"),
+            ("", "Survey"),
+        ):
+            answer = await client.get(f"/v1/surveys/{client.survey}{what}", admin=True)
+            check = validator_for({"$ref": f"#/components/schemas/{name}", **parts})
+            assert [str(error)[:300] for error in check.iter_errors(answer.json)] == []
+        path = described["paths"]["/v1/surveys/{survey}/reports"]["post"]["requestBody"]
+        check = validator_for({**path["content"]["application/json"]["schema"], **parts})
+        assert [check.is_valid(one) for one in (rows[0], rows, [])] == [True, True, False]
+        assert not check.is_valid({**rows[0], "value": 3})
+
+    served(work, tmp_path / "store.db", PAIR)
+
+
 def test_names_may_have_commas():
     own = fw.Survey(MODES, {"k": fw.KRR(MODES, 1.0)})
     odd = fw.Questionnaire({"a,b": own, "a": own, "b": own})
