@@ -4,10 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # The files of requirements pin everything, with hashes: nothing is left for pip to resolve, and a newer
-# release of somebody else's package cannot break an installation. Bytecode is written where a module is
-# first imported: most modules of an installation never are.
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
-export PYTHONDONTWRITEBYTECODE :=
+# release of somebody else's package cannot break an installation.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .PHONY: help demo test test-all tests coverage check style types mutants stress fuzz choice release bench spark service notebook clean
 
@@ -48,9 +46,11 @@ style: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-# One thread a process: the tests already use both cores.
+# One thread a process: the tests already use both cores. Tests start many processes, each of which
+# would compile the package anew where no bytecode may be written.
 test test-all tests coverage mutants: export OMP_NUM_THREADS := 1
 test test-all tests coverage mutants: export OPENBLAS_NUM_THREADS := 1
+test test-all tests coverage mutants: export PYTHONDONTWRITEBYTECODE :=
 
 # Which tests, whether branches are counted, and how many examples of a property: `make test` and
 # `make test-all` say so. Types are checked beside them.
