@@ -21,7 +21,7 @@ from freewill.domain.alphabets.groups import Groups, Values, coarser
 from freewill.domain.mechanisms.asked import JOINED
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
-from freewill.errors import EvidenceError, closest, shown
+from freewill.errors import EvidenceError, closest, several, shown
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.evidence import Evidence
 from freewill.stats.marginals import unfolded
@@ -57,7 +57,7 @@ def subject_of(survey: str, asked: Survey, query: Sequence[tuple[str, str]]) -> 
         if name not in known:
             raise _wrong(f"no question {shown(name)}", f"{advice}{closest(name, known)}")
     if not names or len(names) > 2 or len({*names}) < len(names):
-        what = "which question?" if not names else f"more than two at once ({len(names)})"
+        what = "which question?" if not names else f"{several(len(names), 'question')} at once"
         raise _wrong(f"{what}: one is asked for, or two different ones", advice)
     return Subject(survey, tuple(name for name in known if name in names))
 
@@ -98,7 +98,7 @@ class Records:
         if len(of) > 1 and cells > MOST_CELLS:
             raise RefusedError(
                 409,
-                f"{' and '.join(of)} have values in {cells:,} ways, and a server "
+                f"{' and '.join(of)} have {several(cells, 'combination')} of values, and a server "
                 f"estimates {MOST_CELLS:,} at most",
                 "Ask for each of them alone; or take the evidence, and run `freewill estimate "
                 "--of`, which has more time.",
