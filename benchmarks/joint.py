@@ -171,19 +171,19 @@ table for each of {seeds} seeds; distances are those to the joint among them, me
 Ratios, with standard errors, are to the better of the two naive ways: at .5 or below, ours is at
 most half as far from the truth as either.
 
-**Which is nearer, and why.** Multiplied, a joint stays as far from the truth as the answers depend
-on each other, however many people there are. Inverted, a geometric law makes much of noise, for its
-inverse takes differences of neighbours; the maximum likelihood, which knows that no share is
-negative, makes less of it, and smoothing least. Where ages are geometric at .3 a year, `fw.smooth`
-has .07 to .14 of the better naive way's earth mover's distance and .11 to .20 of its total
-variation; at .1 a year, where noise is nearly as large as what the answers depend on each other, .22
-to .50 and .28 to .41, and up to .55 in tens of years (relationship, which depends least; there it
-has .88 of the total variation of smooth multiplied). `fw.gibu` has .21 to .36 of the earth mover's
-distance at .3 a year and .46 to .89 at .1; cell by cell it is a few spikes, as that of the ages
-alone is, and no nearer than naive ways (.76 to 1.30). The inverse of k-RR makes little of noise, so
-that less is to be gained: `fw.smooth` has .43 to .74 of the earth mover's distance and .48 to .81 of
-the total variation, `fw.gibu` .58 to .81 and .81 to .94, although .17 to .74 of the total variation
-of the estimates multiplied.
+**Which is nearer, and why.** Multiplied, a joint stays as far from the truth as the answers
+depend on each other, however many people there are. Inverted, a geometric law makes much of
+noise, for its inverse takes differences of neighbours; the maximum likelihood, which knows that
+no share is negative, makes less of it, and smoothing least. Where ages are geometric at .3 a
+year, `fw.smooth` has .07 to .14 of the better naive way's earth mover's distance and .11 to .20
+of its total variation; at .1 a year, where noise is nearly as large as what the answers depend on
+each other, .22 to .50 and .28 to .41, and up to .55 in tens of years (relationship, which depends
+least; there it has .88 of the total variation of smooth multiplied). `fw.gibu` has .21 to .36 of
+the earth mover's distance at .3 a year and .46 to .89 at .1; cell by cell it is a few spikes, as
+that of the ages alone is, and no nearer than naive ways (.76 to 1.30). The inverse of k-RR makes
+little of noise, so that less is to be gained: `fw.smooth` has .43 to .74 of the earth mover's
+distance and .48 to .81 of the total variation, `fw.gibu` .58 to .81 and .81 to .94, although .17
+to .74 of the total variation of the estimates multiplied.
 """
 TABLES = {
     "EMD": """
