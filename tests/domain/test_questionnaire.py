@@ -124,3 +124,26 @@ def test_choices_are_of_their_question():
         asked.obfuscate([0])
     with pytest.raises(fw.AlphabetError, match="Does it belong to another question"):
         fw.Asked(BOTH.alphabet, {"age": {"a": fw.KRR(MODES, 1.0)}, "commute": COMMUTE.mechanisms})
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    epsilons=st.lists(st.floats(0.05, 6.0), min_size=2, max_size=3),
+    hadamard=st.booleans(),
+)
+def test_inverses_go_attribute_by_attribute(seed, epsilons, hadamard):
+    """The inverse of what is expected is the truth; of anything, the least squares of the law."""
+    rng = np.random.default_rng(seed)
+    parts: list[Any] = [
+        fw.KRR(fw.Linear(0, size), own) for size, own in enumerate(epsilons, start=1)
+    ]
+    if hadamard:
+        parts[0] = fw.HadamardResponse(fw.Linear(0, 2), epsilons[0])
+    each = fw.Each({f"q{place}": part for place, part in enumerate(parts)})
+    theta = rng.dirichlet(np.ones(each.alphabet.size))
+    law = each.law()
+    assert np.allclose(each.inverse(theta @ law), theta, atol=1e-9)
+    if not hadamard:
+        shares = rng.dirichlet(np.ones(law.shape[1]))
+        raw = np.linalg.solve(law.T, shares)
+        assert np.allclose(each.inverse(shares), raw, atol=1e-9 * np.abs(raw).max())

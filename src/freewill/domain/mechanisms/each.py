@@ -273,12 +273,10 @@ class Each(OfAttributes):
         table = shares.reshape([part.output_space.places for part in self.parts])
         for axis, part in enumerate(self.parts):
             columns = np.moveaxis(table, axis, -1)
-            rows = [part.inverse(row) for row in columns.reshape(-1, columns.shape[-1])]
-            known = [row for row in rows if row is not None]
-            if len(known) < len(rows):
+            made = _inverted(part, columns.reshape(-1, columns.shape[-1]))
+            if made is None:
                 return None
-            made = np.stack(known).reshape(*columns.shape[:-1], -1)
-            table = np.moveaxis(made, -1, axis)
+            table = np.moveaxis(made.reshape(*columns.shape[:-1], -1), -1, axis)
         return np.ascontiguousarray(table).ravel()
 
     def guarantee(self) -> JointGuarantee:
@@ -286,6 +284,22 @@ class Each(OfAttributes):
         parts = [(name, promised(part)) for name, part in self.by_name.items()]
         total = summed([(promise, self.alphabet.attributes[name]) for name, promise in parts])
         return JointGuarantee("ldp", total, parts=tuple(parts))
+
+
+def _inverted(part: Mechanism, rows: FloatArray) -> FloatArray | None:
+    """Return what the inverse of a part makes of rows, which do not sum to 1; None without one.
+
+    A formula takes shares that do. It is a linear map where these are: what a row lacks is added
+    evenly, and what the inverse makes of that is taken off again.
+    """
+    even = np.full(rows.shape[1], 1 / rows.shape[1])
+    added = part.inverse(even)
+    if added is None:
+        return None
+    lack = 1 - rows.sum(axis=1)
+    made = [part.inverse(row + less * even) for row, less in zip(rows, lack, strict=True)]
+    whole: FloatArray = np.array(made, dtype=float)
+    return np.asarray(whole - lack[:, None] * added)
 
 
 def attribute_parts(
