@@ -275,6 +275,7 @@ def test_commands_about_one_question_say_so(travel, tmp_path):
             "-o", tmp_path / f"{name}.csv")  # fmt: skip
     both = ["compare", tmp_path / "one.csv", tmp_path / "other.csv", "-s", path]
     assert run_json(*both)["people"] == [PEOPLE, PEOPLE]
+    assert "records have none without weights" in said(*both)
     assert run_json(*both, "--table", "commute")["people"][0] < PEOPLE
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 
+from freewill.domain.alphabets.base import has_distance
 from freewill.domain.mechanisms.base import brief
 from freewill.errors import printable, several
 from freewill.stats.choice.aware import ChoiceAwareEstimate
@@ -119,6 +120,8 @@ def _deviating(estimate: ChoiceAwareEstimate) -> list[bool]:
 
 def apart(comparison: Comparison) -> str:
     """Say how far two distributions are from each other."""
+    if not has_distance(comparison.alphabet):
+        return f"no {comparison.distance}: records have none without weights"
     if not math.isfinite(comparison.emd):
         return f"no {comparison.distance}: it is for 1,024 values at most"
     scale, unit = {"km": (1, " km"), "share": (100, " %")}.get(comparison.unit, (1, ""))
