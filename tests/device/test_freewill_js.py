@@ -128,6 +128,12 @@ def test_every_survey_of_the_docs_is_read():
     told = in_node("surveys", {"given": given})
     for text, answer in zip(given, told, strict=True):
         survey = fw.Survey.from_spec(json.loads(text))
+        if isinstance(survey, fw.Questionnaire):
+            assert answer == len(survey.questions)
+            continue
+        if hasattr(survey.alphabet, "attributes"):  # records by one mechanism: Python's alone
+            assert "alphabet kind 'product'" in answer["error"]
+            continue
         offered = survey.mechanisms
         drawn = {name: one for name, one in offered.items() if drawable(one)}
         lacking = any(one.name == "shokri" or one.program() for one in drawn.values())

@@ -69,9 +69,14 @@ export const TRIALS = {
     });
   },
 
-  /** Read surveys, texts or objects, and give the answers. */
+  /** Read surveys, texts or objects, and tell how much is on offer, or how many questions there are. */
   surveys(freewill, { given }) {
-    return given.map((/** @type {any} */ one) => answer(freewill, () => freewill.Survey.parse(one).menu().length));
+    return given.map((/** @type {any} */ one) =>
+      answer(freewill, () => {
+        const survey = freewill.Survey.parse(one);
+        return survey.questions ? survey.questions.size : survey.menu().length;
+      }),
+    );
   },
 
   /** Read surveys, texts, and give the names and ids of their mechanisms. */
