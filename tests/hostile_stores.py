@@ -50,6 +50,35 @@ def changed(*statements, values=()):
     return make
 
 
+def aged(path, *statements):
+    """Make a store what one of version 2 was: with a mark of its report behind each id."""
+    if not path.exists():
+        honest(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN")
+        connection.create_function("marked", 1, lambda keys: keys + b"mark" * (len(keys) // 8))
+        for table in ("runs", "settled"):
+            connection.execute(f"UPDATE {table} SET content = marked(content)")
+        loose = connection.execute("SELECT id FROM reports").fetchall()
+        connection.execute("DROP TABLE reports")
+        connection.execute("CREATE TABLE reports (id INTEGER PRIMARY KEY, mark INTEGER NOT NULL)")
+        connection.executemany("INSERT INTO reports VALUES (?, 7)", loose)
+        for (name,) in connection.execute("SELECT name FROM sqlite_schema").fetchall():
+            if name not in OLD_NAMES and not name.startswith("sqlite_"):
+                connection.execute(f"DROP TABLE {name}")
+        connection.execute("PRAGMA user_version = 2")
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute("COMMIT")
+
+
+OLD_NAMES = [
+    *("facts", "surveys", "mechanisms", "reports", "runs"),
+    *("settled", "counts", "pages", "days"),
+]
+"""The tables of version 2."""
+
+
 def schema(old, new):
     """Return a maker of a store whose schema was rewritten in place, as no statement could."""
     return changed(
@@ -154,7 +183,7 @@ REFUSED = {
     # Files of SQLite that are no stores.
     "no tables": (_no_tables, "has no store yet"),
     "another application": (changed("PRAGMA application_id = 7"), "no store of Freewill's"),
-    "another version": (changed("PRAGMA user_version = 3"), "version 3.*Update"),
+    "another version": (changed("PRAGMA user_version = 4"), "version 4.*Update"),
     # Schemas that differ.
     "view of counts": (view("counts", "i AS mechanism", "x'00' AS output", "1 AS people"), "view"),
     "view of facts": (view("facts", "'a' AS name", "x'00' AS fact"), "view facts is none"),
@@ -166,6 +195,19 @@ REFUSED = {
             f"'CREATE VIEW sqlite_master AS {ENDLESS} SELECT 1 FROM n')",
         ),
         "damaged|cannot be used|malformed",
+    ),
+    "new tables, marked as old": (changed("PRAGMA user_version = 2"), "table reports is none"),
+    "old tables, marked as new": (
+        lambda path: aged(path, "PRAGMA user_version = 3"),
+        "table reports is none",
+    ),
+    "trigger in old tables": (
+        lambda path: aged(path, "CREATE TRIGGER t AFTER UPDATE ON runs BEGIN SELECT 1; END"),
+        "trigger t is none",
+    ),
+    "more in old tables": (
+        lambda path: aged(path, "CREATE TABLE more (a)"),
+        "table more is none.*of version 2",
     ),
     "trigger": (
         changed("CREATE TRIGGER t AFTER INSERT ON days BEGIN DELETE FROM counts; END"),
@@ -333,6 +375,7 @@ READ = {
         "ANALYZE", "UPDATE sqlite_stat1 SET stat = '1000000000 1000000000 unordered'"
     ),
     "honest": honest,
+    "of version 2": aged,
     "without a journal": changed(),
     "a journal beside it": _wal,
     "a foreign journal": _beside("-wal", lambda path: path.write_bytes(b"no journal " * 999)),

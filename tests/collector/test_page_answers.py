@@ -176,7 +176,7 @@ def test_a_question_is_answered_once_whatever_is_chosen_in_whatever_tab(browser,
         assert one.shown() == body
         assert "form" not in one.page.locator("#place").inner_html()
         one.next("Send the same report again")
-        one.page.get_by_text("had this report already").wait_for()
+        one.page.get_by_text("had this number already").wait_for()
         assert one.sent == [body]
         assert served.people("line") == before + 1
         # A receipt that is lost, or damaged, is asked for again.

@@ -96,7 +96,6 @@ def test_a_memory_that_was_lost_is_put_back_from_the_disk(browser, served):
 
 
 ANSWERS = [
-    (409, "another report under this number"),
     (410, "closed"),
     (413, "too long"),
     (422, "cannot read"),

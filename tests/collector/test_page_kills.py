@@ -65,7 +65,7 @@ def test_a_browser_killed_while_sending_sends_the_same_report_again(tmp_path, br
             one.page.get_by_text("perhaps it was not received").wait_for()
             assert one.shown() == body
             one.receive()
-            one.page.get_by_text("had this report already").wait_for()
+            one.page.get_by_text("had this number already").wait_for()
             assert one.sent == [body]
             one.check()
     assert served.evidence("line") == evidence_of_bodies(SURVEYS["line"], [body])
@@ -91,7 +91,7 @@ def test_a_collector_killed_between_commit_and_answer_is_sent_the_report_again(b
         served.start()
         proxy.target = served.port
         one.heading("Received. Thank you.")
-        one.page.get_by_text("had this report already").wait_for()
+        one.page.get_by_text("had this number already").wait_for()
         assert len(one.sent) >= 2
         assert set(one.sent) == {body}
         one.check("Failed to load resource")

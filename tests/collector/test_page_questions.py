@@ -162,7 +162,7 @@ def test_what_was_drawn_is_sent_again_and_counts_once(browser, served):
         again.page.reload()
         again.heading("You have answered these questions")
         again.next("Send the same report again")
-        again.page.get_by_text("had this report already").wait_for()
+        again.page.get_by_text("had this number already").wait_for()
         again.check()
     finally:
         own.close()

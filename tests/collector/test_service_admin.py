@@ -107,7 +107,7 @@ def test_the_description_is_of_what_there_is(path):
 def test_metrics_tell_sums_and_no_survey(path):
     async def work(client):
         one = sent("relaxed", 1)
-        for body in (one, one, {**one, "report": 2}):
+        for body in (one, one, [{**one, "report": 2}, one]):
             await client.post(body)
         text = (await client.get("/v1/metrics", admin=True)).body.decode()
         found = dict(line.split() for line in text.splitlines() if not line.startswith("#"))

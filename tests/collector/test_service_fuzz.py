@@ -106,7 +106,7 @@ def test_mutated_bodies_are_answered_as_a_naive_reader_would(tmp_path, survey):
             fine = is_right(body, kind, survey)
             if answer.status == 200:
                 stored += answer.json["stored"]
-            assert answer.status in ((200, 409) if fine else (400, 422)), (number, kind, body)
+            assert answer.status in ((200,) if fine else (400, 422)), (number, kind, body)
             right, wrong = right + fine, wrong + (not fine)
         assert min(right, wrong) > BODIES // 20  # both were tried
         evidence = client.made.store.evidence(client.survey)  # in which every row is checked again

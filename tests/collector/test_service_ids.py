@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from freewill.collector.database import StoreError
 from freewill.collector.ids import Ids
-from freewill.collector.marks import Marks, Sieve, from_bytes, marks_from
+from freewill.collector.keys import Sieve, from_bytes
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store
 from profiles import examples
@@ -21,10 +21,11 @@ KEYS = st.one_of(
     st.integers(-(2**63), 2**63 - 1),
     st.integers(-4, 4).map(lambda n: n << 60),
 )
-GROUPS = st.lists(
-    st.tuples(st.integers(0, 1), st.dictionaries(KEYS, st.integers(0, 2**32 - 1), max_size=9)),
-    max_size=12,
-)
+GROUPS = st.lists(st.tuples(st.integers(0, 1), st.sets(KEYS, max_size=9)), max_size=12)
+
+
+def array(keys):
+    return np.array(list(keys), dtype=np.int64)
 
 
 def add_and_undo(made, ids, group):
@@ -46,35 +47,33 @@ def database(folder):
 @examples(60)
 @given(groups=GROUPS)
 @small_places()
-def test_ids_are_known_as_a_naive_dictionary_knows_them(tmp_path_factory, groups):
+def test_ids_are_known_as_a_naive_set_knows_them(tmp_path_factory, groups):
     """Two processes take turns; each knows what the other wrote."""
     made = database(tmp_path_factory.mktemp("ids"))
-    both, kept = (Ids(made), Ids(made)), {}
+    both, kept = (Ids(made), Ids(made)), set()
     for who, group in groups:
         ids = both[who]
         with made.writing():
             ids.refresh()
-            asked = np.array([*group, *ENDS], dtype=np.int64)
-            expected = {key: kept[key] for key in asked.tolist() if key in kept}
-            assert ids.stored_marks(asked) == expected
-            new = {key: mark for key, mark in group.items() if key not in kept}
-            if ids.add_all(marks_from(group)):
+            assert ids.known(array([*group, *ENDS])) == kept & {*group, *ENDS}
+            new = group - kept
+            if ids.add_all(array(group)):
                 assert new == group
             else:
                 assert new != group
-                ids.add(marks_from(new))
+                ids.add(array(new))
             kept |= new
         with made.snapshot() as view:
-            assert sorted(stored_ids(view)) == sorted(kept.items())
+            assert sorted(stored_ids(view)) == sorted(kept)
     with made.writing():
         both[0].refresh()
         both[0].settle()
         both[1].refresh()
-        assert both[1].stored_marks(np.array([*kept, *ENDS], dtype=np.int64)) == kept
+        assert both[1].known(array([*kept, *ENDS])) == kept
     with made.snapshot() as view:
-        assert not list(view.rows("SELECT * FROM reports UNION ALL SELECT * FROM runs"))
+        assert not list(view.rows("SELECT id FROM reports UNION ALL SELECT run FROM runs"))
         for bucket, content in view.rows("SELECT bucket, content FROM settled"):
-            keys = from_bytes(bytes(content)).keys
+            keys = from_bytes(bytes(content))
             shift = 64 - max(1, (len(kept) // 2).bit_length())
             assert (keys >> shift << shift == bucket).all()
             assert (np.diff(keys.astype(object)) > 0).all()
@@ -87,7 +86,7 @@ def test_however_few_come_at_once_ids_move_on_before_they_are_too_many(tmp_path_
     made = database(tmp_path_factory.mktemp("ids"))
     maker, many = Ids(made), 0
     for at_once, size in groups:
-        group = marks_from({(many + n) * 7919 << 40: n for n in range(size)})
+        group = array((many + n) * 7919 << 40 for n in range(size))
         many += size
         with made.writing():
             maker.refresh()
@@ -97,7 +96,7 @@ def test_however_few_come_at_once_ids_move_on_before_they_are_too_many(tmp_path_
                 maker.add(group)
         with made.snapshot() as view:
             ((loose,),) = view.rows("SELECT count(*) FROM reports")
-            runs = [from_bytes(bytes(run)).many for (run,) in view.rows("SELECT content FROM runs")]
+            runs = [from_bytes(bytes(run)).size for (run,) in view.rows("SELECT content FROM runs")]
             assert len([*stored_ids(view)]) == many
         # Of `small_places`: 5 at most lie one by one, 12 in runs, and 4 are enough for a run.
         assert loose <= 5
@@ -114,13 +113,13 @@ def test_however_few_come_at_once_ids_move_on_before_they_are_too_many(tmp_path_
 @small_places()
 def test_what_was_undone_is_forgotten(tmp_path_factory, groups, undone):
     made = database(tmp_path_factory.mktemp("ids"))
-    ids, kept = Ids(made), {}
+    ids, kept = Ids(made), set()
     for number, group in enumerate(groups):
-        new = {key: number for key in group if key not in kept}
+        new = group - kept
         try:
             with made.writing():
                 ids.refresh()
-                assert ids.add_all(marks_from(new))
+                assert ids.add_all(array(new))
                 if number in undone:
                     raise sqlite3.OperationalError("undone")
         except StoreError:
@@ -128,8 +127,7 @@ def test_what_was_undone_is_forgotten(tmp_path_factory, groups, undone):
         kept |= new
         with made.writing():
             ids.refresh()
-            asked = np.array(list(set().union(*groups)), dtype=np.int64)
-            assert ids.stored_marks(asked) == kept
+            assert ids.known(array(set().union(*groups))) == kept
     made.close()
 
 
@@ -138,17 +136,16 @@ def test_buckets_of_as_many_others_are_not_taken_for_those_that_were_undone(tmp_
     """One process settles and fails; another one settles as many ids, but others."""
     made = database(tmp_path)
     one, other = Ids(made), Ids(made)
-    keys = np.random.default_rng(2).integers(-(2**63), 2**63, (2, 14))
-    ours, theirs = (dict.fromkeys(some, 7) for some in keys.tolist())
+    ours, theirs = np.random.default_rng(2).integers(-(2**63), 2**63, (2, 14))
     with pytest.raises(StoreError, match="undone"):
-        add_and_undo(made, one, marks_from(ours))
+        add_and_undo(made, one, ours)
     with made.writing():
         other.refresh()
-        assert other.add_all(marks_from(theirs))
+        assert other.add_all(theirs)
     with made.writing():
         one.refresh()
-        assert not one.add_all(marks_from(theirs))
-        assert one.stored_marks(np.array([*ours, *theirs])) == theirs
+        assert not one.add_all(theirs)
+        assert one.known(np.array([*ours, *theirs])) == {*theirs.tolist()}
     with made.snapshot() as view:
         assert len(list(view.rows("SELECT bucket FROM settled"))) > 1
     made.close()
@@ -161,9 +158,8 @@ def test_an_id_twice_in_a_group_is_not_all_new(tmp_path):
     for keys in ([5, 5], [1, 2, 3, 4, 5, 5, 6]):
         with made.writing():
             ids.refresh()
-            marks = np.arange(len(keys), dtype=np.uint32)
-            assert not ids.add_all(Marks(np.array(keys), marks))
-            assert ids.stored_marks(np.array(keys)) == {}
+            assert not ids.add_all(np.array(keys))
+            assert ids.known(np.array(keys)) == set()
     made.close()
 
 
@@ -171,9 +167,7 @@ def test_an_id_twice_in_a_group_is_not_all_new(tmp_path):
 def test_many_ids_at_their_real_sizes_pass_through_all_places(tmp_path):
     rng = np.random.default_rng(0)
     made = database(tmp_path)
-    ids, keys = Ids(made), rng.integers(-(2**63), 2**63, 1_000_000)
-    marks = rng.integers(2**32, size=len(keys), dtype=np.uint32)
-    everyone = Marks(keys, marks)
+    ids, everyone = Ids(made), rng.integers(-(2**63), 2**63, 1_000_000)
     sizes = [1, 100, 900] * 30 + [5_000, 50_000, 200_000]
     start = 0
     for size in [*sizes, *sizes]:
@@ -185,10 +179,10 @@ def test_many_ids_at_their_real_sizes_pass_through_all_places(tmp_path):
             assert not ids.add_all(everyone[again])
         start += size
     with made.snapshot() as view:
-        assert sorted(stored_ids(view)) == sorted(everyone[:start].pairs())
+        assert sorted(stored_ids(view)) == sorted(everyone[:start].tolist())
         ((settled, largest),) = view.rows("SELECT count(*), max(length(content)) FROM settled")
         assert settled >= 2**18 / 1024
-        assert largest < 12 * 1400  # 1,024 at most on average, and 11 standard deviations
+        assert largest < 8 * 1400  # 1,024 at most on average, and 11 standard deviations
     made.close()
 
 

@@ -53,7 +53,7 @@ def test_several_collectors_count_each_report_once(url, settings):
     assert sum(one.known for one in found) == 2 * len(rows)
     assert list(stores[0]._database.rows("SHOW synchronous_commit")) == [("on",)]
     with stores[0].view() as view:
-        assert len(dict(stored_ids(view))) == len(stored_ids(view)) == len(rows)
+        assert len(set(stored_ids(view))) == len(stored_ids(view)) == len(rows)
     for store in stores:
         assert store.evidence(ID) == expected
         store.close()
@@ -191,10 +191,11 @@ def test_conflicts_closed_surveys_and_newer_stores(url):
     rows, _ = rows_of(store, 4, np.random.default_rng(1))
     assert store.write([Upload(ID, rows[:9])], "2026-01-01") == [Stored(9, 0)]
     other = (rows[0][0], b"something else", rows[0][2])
-    conflict, fine = store.write(
-        [Upload(ID, [rows[10], other]), Upload(ID, rows[8:10])], "2026-01-02"
+    conflict, known, fine = store.write(
+        [Upload(ID, [rows[0], other]), Upload(ID, [other]), Upload(ID, rows[8:10])], "2026-01-02"
     )
-    assert conflict.status == 409
+    assert conflict.status == 422
+    assert known == Stored(0, 1)
     assert fine == Stored(1, 1)
     store.close_survey(ID, "2026-01-02")
     late, again = store.write([Upload(ID, rows[10:]), Upload(ID, rows[:2])], "2026-01-03")
@@ -213,6 +214,43 @@ def test_conflicts_closed_surveys_and_newer_stores(url):
     with pytest.raises(StoreError, match="version 9") as refused:
         open_store(url)
     assert "secret" not in str(refused.value)
+
+
+AGED = """
+ALTER TABLE reports ADD COLUMN mark BIGINT NOT NULL DEFAULT 7;
+UPDATE runs SET content = content || decode(repeat('00', length(content) / 2), 'hex');
+UPDATE settled SET content = content || decode(repeat('00', length(content) / 2), 'hex');
+UPDATE facts SET fact = '2' WHERE name = 'version'
+"""
+"""Makes a store what one of version 2 was."""
+
+
+@small_places()
+def test_an_old_store_is_made_anew_in_one_transaction(url):
+    store = open_store(url)
+    rows, expected = rows_of(store, 20, np.random.default_rng(2))
+    for size in (50, 5, 5):
+        store.write([Upload(ID, rows[:size])], "2026-01-01")
+        rows = rows[size:] or rows
+    with store.view() as view:
+        keys = sorted(stored_ids(view))
+    store.close()
+    sql(url, AGED)
+    with ExitStack() as stack:
+        assert read_store(url, SURVEY, stack) == expected
+    sql(url, "ALTER TABLE settled RENAME TO gone")
+    with pytest.raises(StoreError, match="no table settled"):
+        open_store(url)
+    sql(url, "ALTER TABLE gone RENAME TO settled")
+    store = open_store(url)
+    assert "was of version 2, and is of 3 now" in store.renewal
+    store.add(SURVEY)
+    with store.view() as view:
+        assert sorted(stored_ids(view)) == keys
+    assert store.write([Upload(ID, rows)], "2026-01-02") == [Stored(0, len(rows))]
+    store.tidy()
+    assert store.evidence(ID) == expected
+    store.close()
 
 
 WRONG = [

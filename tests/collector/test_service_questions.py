@@ -62,7 +62,7 @@ def test_what_devices_send_is_stored_as_one_record_each(tmp_path):
         assert stored.marginal("age").people == 60
         changed = {**rows[0], "value": {**rows[0]["value"], "commute": "car"}}
         if changed != rows[0]:
-            assert (await client.post(changed)).status == 409
+            assert (await client.post(changed)).json == {"stored": 0, "known": 1}
 
     served(work, tmp_path / "store.db", PAIR)
 
@@ -231,7 +231,7 @@ def test_hostile_rows_are_never_stored(tmp_path):
                 body = damaged(draw, bytearray(body)) if draw.random() < 0.3 else body
             answer = await client.post(body, kind=kind)
             fine = is_right(body, kind)
-            assert answer.status in ((200, 409) if fine else (400, 422)), (number, kind, body)
+            assert answer.status in ((200,) if fine else (400, 422)), (number, kind, body)
             stored += answer.json["stored"] if answer.status == 200 else 0
             right, wrong = right + fine, wrong + (not fine)
         assert min(right, wrong) > 100

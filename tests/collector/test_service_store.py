@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import freewill as fw
 from freewill.collector.answers import RefusedError
 from freewill.collector.database import StoreBusyError, StoreError, StoreFullError
-from freewill.collector.marks import marks_of
+from freewill.collector.keys import keys_of
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store, read_store
 from freewill.collector.surveys import (
@@ -86,7 +86,7 @@ UPLOADS = st.lists(
 @given(groups=st.lists(UPLOADS, max_size=4), secret=st.binary(min_size=32, max_size=32))
 @small_places()
 def test_uploads_are_counted_as_a_naive_collector_counts_them(tmp_path_factory, groups, secret):
-    """A dictionary of ids and reports, upload by upload: known, new, or in conflict."""
+    """A dictionary of ids and reports, upload by upload: known, new, or two of one upload."""
     line = fw.Linear(0, 2)
     survey = Survey(line, {"a": fw.KRR(line, 1.0), "b": fw.KRR(line, 2.0)})
     store = Store(Sqlite(tmp_path_factory.mktemp("store") / "store.db"))
@@ -97,13 +97,12 @@ def test_uploads_are_counted_as_a_naive_collector_counts_them(tmp_path_factory, 
         uploads = [[(numbers[m], output, own) for m, output, own in rows] for rows in group]
         found += store.write([Upload(survey_id(survey), rows) for rows in uploads], "2026-01-01")
         for rows in uploads:
-            own = dict(kept)
-            clash, new = [], 0
+            own, clash = {}, []
             for place, (number, output, report_id) in enumerate(rows):
                 before = own.setdefault(report_id, (number, output))
                 clash += [place] if before != (number, output) else []
-            new = len(own) - len(kept)
-            kept = kept if clash else own
+            new = len(own.keys() - kept.keys())
+            kept = kept if clash else own | kept
             expected.append(clash or Stored(new, len(rows) - new))
     told = [
         [place for place, _ in one.faults] if isinstance(one, RefusedError) else one
@@ -198,7 +197,7 @@ def test_nothing_is_kept_of_when_and_where(store, tmp_path):
         days = people_by_day(view, store.survey(view, ID))
     assert days == {name: {"2026-01-01": 10} for name in SURVEY.mechanisms}
     with store.view() as view:
-        assert set(stored_ids(view)) == set(marks_of(store._heads, rows).pairs())
+        assert set(stored_ids(view)) == set(keys_of(store._heads, rows).tolist())
     connection.close()
     raw = (tmp_path / "store.db").read_bytes() + (tmp_path / "store.db-wal").read_bytes()
     assert not any(own in raw for _, _, own in rows)

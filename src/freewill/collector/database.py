@@ -1,6 +1,5 @@
 """What a store asks of a database: transactions kept or undone whole, and a few queries."""
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeAlias
@@ -9,7 +8,7 @@ from freewill.errors import FreewillError
 
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, fact {bytes} NOT NULL){keyed};
 CREATE TABLE surveys (id TEXT PRIMARY KEY, spec TEXT NOT NULL, closed TEXT){keyed};
@@ -17,7 +16,7 @@ CREATE TABLE mechanisms (
     number {integer} PRIMARY KEY, survey TEXT NOT NULL, mechanism TEXT NOT NULL,
     UNIQUE (survey, mechanism)
 );
-CREATE TABLE reports (id {integer} PRIMARY KEY, mark {integer} NOT NULL);
+CREATE TABLE reports (id {integer} PRIMARY KEY);
 CREATE TABLE runs (run {integer} PRIMARY KEY, content {bytes} NOT NULL);
 CREATE TABLE settled (bucket {integer} PRIMARY KEY, content {bytes} NOT NULL);
 CREATE TABLE counts (
@@ -34,12 +33,45 @@ CREATE TABLE days (
 """The tables, with the words that databases differ in left out.
 
 No table tells when, from where or in which order a report came: `reports`, `runs` and `settled`
-have keys of ids and marks (`marks.py`, `ids.py`), in the order of the keys; `counts` how many
-people sent an output; `pages` the reports that do not repeat (`surveys.py`); `days` how many people
-chose a mechanism on a day.
+have keys of ids (`keys.py`, `ids.py`) in their order, and nothing of what came with them; `counts`
+how many people sent an output; `pages` the reports that do not repeat (`surveys.py`); `days` how
+many people chose a mechanism on a day.
+"""
+OLD_VERSION = 2
+"""The version that is still read, and made anew by who opens it to write."""
+_OLD_NAMES = (
+    *("facts", "surveys", "mechanisms", "reports", "runs"),
+    *("settled", "counts", "pages", "days"),
+)
+_OLD_REPORTS = "CREATE TABLE reports (id {integer} PRIMARY KEY, mark {integer} NOT NULL)"
+_RENEWAL = (
+    "ALTER TABLE reports DROP COLUMN mark",
+    # Keys of 8 bytes each were followed by marks of 4.
+    *(
+        f"UPDATE {name} SET content = substr(content, 1, length(content) / 3 * 2) "
+        "WHERE length(content) > 0"  # of nothing, SQLite makes NULL
+        for name in ("runs", "settled")
+    ),
+)
+"""What makes the tables of the old version ours. They had, beside each id, a mark of its report.
+
+A server of an older release that still runs asks for the marks with each upload: it is refused, and
+writes nothing into tables that it no longer understands.
 """
 
-NAMES = tuple(re.findall(r"CREATE TABLE (\w+)", TABLES))
+
+def tables(version: int = SCHEMA_VERSION) -> dict[str, str]:
+    """Return the statements that make the tables of a version, by the names of the tables."""
+    statements = (statement.strip() for statement in TABLES.split(";"))
+    ours = {statement.split()[2]: statement for statement in statements}
+    if version == SCHEMA_VERSION:
+        return ours
+    return {name: ours[name] for name in _OLD_NAMES} | {"reports": _OLD_REPORTS}
+
+
+def is_read(version: int) -> bool:
+    """Say whether a store of a version can be read."""
+    return version in (OLD_VERSION, SCHEMA_VERSION)
 
 
 class StoreError(FreewillError, ValueError):
@@ -60,8 +92,8 @@ class StoreVersionError(StoreError):
     def __init__(self, name: str, version: int) -> None:
         advice = "Update freewill" if version > SCHEMA_VERSION else "Use the release that made it"
         super().__init__(
-            f"{name} is a store of version {version}; this release reads version "
-            f"{SCHEMA_VERSION}. {advice}: the store was left as it is."
+            f"{name} is a store of version {version}; this release reads versions {OLD_VERSION} "
+            f"and {SCHEMA_VERSION}. {advice}: the store was left as it is."
         )
 
 
@@ -79,11 +111,21 @@ class Database(Reader, Protocol):
     """Where it lies, as messages say it."""
     words: dict[str, str]
     """Its own words in the tables."""
+    renewal: str = ""
+    """What was done to a store of the old version, in words."""
     _connection: Any
 
-    def _create_tables(self) -> None:
-        for statement in TABLES.format(**self.words).split(";"):
+    def _create_tables(self, version: int) -> None:
+        """Make the tables of a new store (version 0), or those of the old version ours."""
+        old = tables(version) if version else {}
+        for statement in _RENEWAL if old else ():
             self._connection.execute(statement)
+        for name, statement in tables().items():
+            if name not in old:
+                self._connection.execute(statement.format(**self.words))
+        if old:
+            became = f"{self.name} was of version {version}, and is of {SCHEMA_VERSION} now."
+            self.renewal = f"{became} {self.renewal}".strip()
 
     def writing(self) -> AbstractContextManager[None]:
         """Keep all that is done meanwhile, durably, or none of it; no other writer is let in."""

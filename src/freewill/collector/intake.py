@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from freewill.collector import answers, openapi
 from freewill.collector.answers import Faults, RefusedError
 from freewill.collector.bodies import ONE, decoded
-from freewill.collector.marks import ID_BYTES
+from freewill.collector.keys import ID_BYTES
 from freewill.collector.openapi import LINES, SURVEY, Operation, Sent
 from freewill.collector.surveys import Row, Upload, survey_id, to_bytes
 from freewill.collector.writer import Writer
@@ -205,15 +205,15 @@ class Uploads:
     @Operation(
         f"{SURVEY}/reports",
         openapi.Stored,
-        (400, 404, 405, 408, 409, 410, 413, 415, 422, 503, 507),
+        (400, 404, 405, 408, 410, 413, 415, 422, 503, 507),
         method="POST",
         body=(openapi.Reports, openapi.ManyAnswers),
     )
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send one report, or many; answered after they are on the disk.
 
-        All of an upload is stored, or nothing. Sent again with the same ids it is acknowledged
-        again, and counted once.
+        All of an upload is stored, or nothing. A report whose id came before is acknowledged as
+        known, and not counted, whatever it says: the first one counts.
         """
         try:
             if scope["method"] != "POST":

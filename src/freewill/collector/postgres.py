@@ -53,7 +53,7 @@ SET idle_in_transaction_session_timeout TO 0
 """
 """Of a connection that reads: a view stays as it is while an estimate is made from it."""
 _KEYS = {
-    "reports": "mark",
+    "reports": "id",
     "runs": "run",
     "settled": "bucket",
     "counts": "people",
@@ -61,8 +61,9 @@ _KEYS = {
     "days": "people",
 }
 """The tables that grow, and a column of each that is small."""
-_OURS = ", ".join(f"to_regclass('{name}')" for name in database.NAMES)
-_VERSION = "INSERT INTO facts VALUES ('version', %s)"
+_VERSION = (
+    "INSERT INTO facts VALUES ('version', %s) ON CONFLICT (name) DO UPDATE SET fact = excluded.fact"
+)
 _WORDS = {"bytes": "BYTEA", "integer": "BIGINT", "keyed": ""}
 _VALUES = re.compile(r"VALUES \([?, ]*\)")
 _TYPES = {int: "bigint", bytes: "bytea", str: "text"}
@@ -80,10 +81,10 @@ class Postgres(database.Database):
         try:
             with self.writing():
                 ((there,),) = self.rows("SELECT to_regclass('facts') IS NOT NULL")
-                if not there:
-                    self._create_tables()
+                version = _checked_version(self, self.name) if there else 0
+                if version != database.SCHEMA_VERSION:
+                    self._create_tables(version)
                     self._connection.execute(_VERSION, (str(database.SCHEMA_VERSION).encode(),))
-                _check_version(self, self.name)
         except BaseException:
             self.close()
             raise
@@ -245,7 +246,7 @@ class Snapshot:
         self._connection, self._name = connection, name
         self._numbers = itertools.count()
         try:
-            _check_version(self, name)
+            _checked_version(self, name)
         except BaseException:
             connection.close()
             raise
@@ -260,8 +261,8 @@ class Snapshot:
             yield from cursor.execute(_translated(query), values)
 
 
-def _check_version(view: Reader, name: str) -> None:
-    """Refuse a database without a store, and a store of another release."""
+def _checked_version(view: Reader, name: str) -> int:
+    """Return the version of a store; refuse what is none, or of another release."""
     ((there,),) = view.rows("SELECT to_regclass('facts') IS NOT NULL")
     if not there:
         raise StoreError(f"{name} has no store yet: `freewill serve` makes it.")
@@ -271,16 +272,19 @@ def _check_version(view: Reader, name: str) -> None:
         raise StoreError(
             f"{name} has a table `facts` that is none of ours: name a database of its own."
         )
-    if version != database.SCHEMA_VERSION:
+    if not database.is_read(version):
         raise database.StoreVersionError(name, version)
     # A view in the place of a table may have no end.
-    query = f"SELECT relname FROM pg_class WHERE relkind = 'r' AND oid IN ({_OURS})"
-    missing = {*database.NAMES} - {row[0] for row in view.rows(query)}
+    names = database.tables(version).keys()
+    ours = ", ".join(f"to_regclass('{own}')" for own in names)
+    query = f"SELECT relname FROM pg_class WHERE relkind = 'r' AND oid IN ({ours})"
+    missing = names - {row[0] for row in view.rows(query)}
     if missing:
         raise StoreError(
             f"{name} has no table {min(missing)}, or a view in its place: it is damaged, or "
             f"somebody changed it. Restore it from a backup."
         )
+    return version
 
 
 @cache

@@ -18,7 +18,7 @@ from typing import Any
 
 from freewill.collector import database
 from freewill.collector.database import Reader, Rows, StoreBusyError, StoreError, StoreFullError
-from freewill.core.files import checked_path
+from freewill.core.files import checked_path, whole_file
 from freewill.core.types import SURVEY_FILE_BYTES
 from freewill.errors import first_line, printable, why
 
@@ -44,7 +44,8 @@ _WORDS = {"bytes": "BLOB", "integer": "INTEGER", "keyed": " WITHOUT ROWID"}
 _MAGIC = b"SQLite format 3\0"
 _BESIDE = ("", "-wal", "-shm", "-journal")
 """What SQLite opens: the file, and what may lie beside it. A pipe would let it wait for ever."""
-_SCHEMA = "SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema LIMIT ?"
+_SCHEMA = "SELECT type, name, tbl_name, rtrim(sql, char(10)), rootpage FROM sqlite_schema LIMIT ?"
+"""Without the ends of lines behind a statement, which one of version 2 has."""
 _STATISTICS = {
     ("table", name, name, f"CREATE TABLE {name}({columns})")
     for name, columns in (
@@ -78,13 +79,25 @@ class Sqlite(database.Database):
         try:
             with self.writing():
                 ((version,),) = self.rows("PRAGMA user_version")
-                if version == 0:
-                    self._create_tables()
+                if version == database.OLD_VERSION:
+                    self._copy(f"{self.path}.version-{version}")
+                if version != database.SCHEMA_VERSION:
+                    self._create_tables(version)
                     self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
                     self._connection.execute(f"PRAGMA user_version = {database.SCHEMA_VERSION}")
         except BaseException:
             self.close()
             raise
+
+    def _copy(self, name: str) -> None:
+        """Copy the file to another, which appears whole; nobody else writes meanwhile."""
+        with (
+            whole_file(name, 0o600) as part,
+            closing(_connected(self.path, "?mode=ro", {})) as connection,
+            closing(_connected(part, "", {"journal_mode": "OFF"})) as copy,
+        ):
+            connection.backup(copy)
+        self.renewal = f"{name} is a copy as it was, with marks of reports: remove it in time."
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -241,7 +254,9 @@ def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
     Refuse a database of something else, a store of another release, and one with tables that differ
     from ours, with views, triggers or indices.
     """
-    most = len(_ours()) + len(_STATISTICS)
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    ours = _ours(version if database.is_read(version) else database.SCHEMA_VERSION)
+    most = len(ours) + len(_STATISTICS)
     schema = connection.execute(_SCHEMA, (most + 1,)).fetchall()
     if not schema:
         return False
@@ -250,14 +265,13 @@ def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
         raise StoreError(
             f"{path} is a database, but no store of Freewill's: name another file, or none yet."
         )
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version != database.SCHEMA_VERSION:
+    if not database.is_read(version):
         raise database.StoreVersionError(str(path), version)
     tables = {row[:4] for row in schema} - _STATISTICS
     roots = {row[4] for row in schema}
-    if tables != _ours() or len(roots) != len(schema):
+    if tables != ours or len(roots) != len(schema):
         raise StoreError(
-            f"{path} is damaged, or somebody changed it: {_difference(tables)}. Expected the "
+            f"{path} is damaged, or somebody changed it: {_difference(tables, ours)}. Expected the "
             f"tables that `freewill serve` makes, of version {version}, and nothing else. Restore "
             f"it from a backup; it was left as it is."
         )
@@ -265,17 +279,18 @@ def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 @cache
-def _ours() -> frozenset[tuple[Any, ...]]:
-    """Return the schema of a new store, in the spelling of SQLite."""
+def _ours(version: int) -> frozenset[tuple[Any, ...]]:
+    """Return the schema of a store of a version, in the spelling of SQLite."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(database.TABLES.format(**_WORDS))
+        for statement in database.tables(version).values():
+            connection.execute(statement.format(**_WORDS))
         return frozenset(row[:4] for row in connection.execute(_SCHEMA, (99,)))
 
 
-def _difference(tables: set[tuple[Any, ...]]) -> str:
-    for kind, name, *_ in sorted(tables - _ours(), key=str):
+def _difference(tables: set[tuple[Any, ...]], ours: frozenset[tuple[Any, ...]]) -> str:
+    for kind, name, *_ in sorted(tables - ours, key=str):
         return f"its {printable(str(kind))} {printable(str(name))} is none of a store"
-    missing = sorted(row[1] for row in _ours() - tables)
+    missing = sorted(row[1] for row in ours - tables)
     return f"it has no table {missing[0]}" if missing else "two of its tables are one"
 
 

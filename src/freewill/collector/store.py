@@ -13,13 +13,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from freewill.collector import postgres, sqlite, surveys
 from freewill.collector.answers import Faults, RefusedError
 from freewill.collector.database import Database, Reader, StoreError
 from freewill.collector.ids import Ids, Settled
-from freewill.collector.marks import SECRET_BYTES, Marks, marks_from, marks_of
+from freewill.collector.keys import SECRET_BYTES, keys_of
 from freewill.collector.surveys import Row, Stored, StoredSurvey, Upload, evidence_of
-from freewill.core.types import slices
+from freewill.core.types import IntArray, slices
 from freewill.domain.survey import Survey
 from freewill.stats.evidence import Evidence
 
@@ -27,7 +29,7 @@ _TIDY_BYTES = 1 << 27
 """Bytes of pages that are mixed at once."""
 _TOKEN_BYTES = 32
 _CONFLICT = (
-    "Send a report again as it was, never a fresh draw; a new report needs a new random id. "
+    "Send a report once in a body, or the same one again; another report needs an id of its own. "
     "Nothing of this upload was stored."
 )
 
@@ -78,6 +80,11 @@ class Store:
     def _fact(self, name: str) -> bytes:
         ((fact,),) = self._database.rows("SELECT fact FROM facts WHERE name = ?", (name,))
         return bytes(fact)
+
+    @property
+    def renewal(self) -> str:
+        """What was done when it was opened, in words, if it was of an older version."""
+        return self._database.renewal
 
     @property
     def token_hash(self) -> bytes:
@@ -135,58 +142,53 @@ class Store:
     def write(self, uploads: Sequence[Upload], day: str) -> list[Outcome]:
         """Store uploads in one transaction and say what became of each.
 
-        A report that is there already is not counted again; an upload with one whose id came with
-        another report is refused as a whole, and so is one with a new report for a closed survey.
+        A report whose id is there already is not counted again, and not looked at: were it compared
+        with the first one, whoever knows an id could try what came with it. An upload with two
+        different reports of one id is refused as a whole, and so is one with a new report for a
+        closed survey.
         """
         with self._writing():
             self._ids.refresh()
             query = "SELECT id, closed FROM surveys WHERE closed IS NOT NULL"
             closed: Mapping[str, str] = dict(self._database.rows(query))
             rows = list(chain.from_iterable(upload.rows for upload in uploads))
-            marks = marks_of(self._heads, rows)
+            keys = keys_of(self._heads, rows)
             late = any(upload.survey in closed for upload in uploads)
             # Nearly always all are new.
-            if not late and self._ids.add_all(marks):
+            if not late and self._ids.add_all(keys):
                 outcomes: list[Outcome] = [Stored(len(upload.rows), 0) for upload in uploads]
             else:
-                outcomes, rows = self._sorted_out(uploads, marks, closed)
+                outcomes, rows = self._sorted_out(uploads, keys, closed)
             if rows:
                 self._count(rows, day)
         return outcomes
 
     def _sorted_out(
-        self, uploads: Sequence[Upload], marks: Marks, closed: Mapping[str, str]
+        self, uploads: Sequence[Upload], keys: IntArray, closed: Mapping[str, str]
     ) -> tuple[list[Outcome], list[Row]]:
-        """Tell new reports from stored ones, and keep the new ids; return the rows to count."""
-        stored = self._ids.stored_marks(marks.keys)
-        pairs = marks.pairs()
+        """Tell new reports from known ones, and keep the new ids; return the rows to count."""
+        known, all_keys = self._ids.known(keys), iter(keys.tolist())
         outcomes: list[Outcome] = []
-        accepted: list[Row] = []
-        new: dict[int, int] = {}
+        new: dict[int, Row] = {}
         for upload in uploads:
-            here: dict[int, int] = {}
-            fresh: list[Row] = []
+            here: dict[int, Row] = {}
             faults: Faults = []
-            for place, (row, (key, mark)) in enumerate(zip(upload.rows, pairs, strict=False)):
-                before = stored.get(key, new.get(key, here.get(key)))
-                if before is None:
-                    here[key] = mark
-                    fresh.append(row)
-                elif before != mark:
-                    faults.append((place, "this report_id came with another report before"))
-            if upload.survey in closed and (fresh or faults):
+            for place, (row, key) in enumerate(zip(upload.rows, all_keys, strict=False)):
+                if here.setdefault(key, row)[:2] != row[:2]:
+                    faults.append((place, "another report in this upload has its report_id"))
+            fresh = {key: row for key, row in here.items() if key not in known and key not in new}
+            if faults:
+                what = "two different reports with one report_id"
+                outcomes.append(RefusedError(422, what, _CONFLICT, faults))
+            elif fresh and upload.survey in closed:
                 what = f"this survey was closed on {closed[upload.survey]}"
                 advice = "It takes no more reports: nothing was stored."
                 outcomes.append(RefusedError(410, what, advice))
-            elif faults:
-                what = "a report_id came before, with another report"
-                outcomes.append(RefusedError(409, what, _CONFLICT, faults))
             else:
-                new.update(here)
-                accepted += fresh
+                new |= fresh
                 outcomes.append(Stored(len(fresh), len(upload.rows) - len(fresh)))
-        self._ids.add(marks_from(new))
-        return outcomes, accepted
+        self._ids.add(np.array(list(new), dtype=np.int64))
+        return outcomes, list(new.values())
 
     def _count(self, rows: Sequence[Row], day: str) -> None:
         """Count reports that repeat, add the others to their pages, and count people by day."""

@@ -147,7 +147,7 @@ def _failure(error: Exception) -> RefusedError:
     """Return what is answered where a commit failed.
 
     Nearly always nothing was stored. But a disk that failed, or a line that broke, while the end
-    of the commit was written may bring it to light later: only 200 and 409 say what is so.
+    of the commit was written may bring it to light later: only 200 says what is so.
     """
     again = (
         "Take it as not stored: send the same reports again later, with the same ids. Each of them "

@@ -331,6 +331,7 @@ export class Page {
       heading,
       make("p", {}, said.stored ? words.stored : words.known),
       make("p", {}, words.once),
+      make("p", {}, words.own),
       make("dl", { class: "card" }, ...pairs),
       letters(words.sent, body),
       make("div", { class: "row" }, copy, save, again),

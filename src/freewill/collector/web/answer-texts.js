@@ -141,7 +141,6 @@ export default {
     odd: "That was no answer of a collector. Is there a page to log in to this network?",
     unkept: "The report could not be written to the disk of this device, and was not sent.",
     kept: "Your report is kept in this browser. Send the same one later: open this page again.",
-    409: "The collector has another report under this number, and takes neither twice.",
     410: "The survey is closed: it takes no more reports.",
     413: "The collector says that the report is too long.",
     422: "The collector cannot read this report.",
@@ -152,10 +151,13 @@ export default {
     heading: "Received. Thank you.",
     earlier: "You have answered this question",
     stored: "The collector stored your report. It counts once.",
-    known: "The collector had this report already. It counts once.",
+    known: "The collector had this number already. What came with it first counts, once.",
     once:
       "This browser will not draw another report for this question: if you answer again, the same one is sent. " +
       "Somebody else who uses this browser needs another browser, or a profile of their own.",
+    own:
+      "Keep the receipt to yourself: it has your report, and a number by which anybody could ask whether a report " +
+      "was sent.",
     id: "Report number",
     survey: "Survey",
     protection: "Protection",
