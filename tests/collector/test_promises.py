@@ -9,8 +9,9 @@ import pytest
 import freewill as fw
 from freewill.collector import writer as writing
 from freewill.collector.sqlite import Sqlite
-from freewill.collector.store import Store, token_digest
+from freewill.collector.store import Store
 from freewill.collector.surveys import Stored, Upload, to_bytes
+from freewill.collector.tokens import token_digest
 from freewill.collector.writer import Writer
 from freewill.core.files import LOCKS
 from freewill.device.memory import Content

@@ -20,6 +20,7 @@ COMMANDS = (
     "init",
     "plan",
     "serve",
+    "token",
     "obfuscate",
     "collect",
     "merge",

@@ -1,5 +1,6 @@
 """`freewill serve`: take in reports over HTTP and show what they tell."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ import typer
 from freewill.cli.options import integral, load_survey, option
 from freewill.cli.show import remark, say
 from freewill.collector.serving import serve as run
+from freewill.collector.tokens import Role, sources
 from freewill.domain.programs import undrawable
 from freewill.domain.questionnaire import Questionnaire
 from freewill.errors import ParameterError
@@ -27,6 +29,15 @@ def serve(
     min_people: Annotated[int, integral("The fewest people to show estimates of.", 2)] = 100,
     public: Annotated[bool, option("Show estimates and counts to everyone.", "--public")] = False,
     new_token: Annotated[bool, option("Replace the administrator's token.", "--new-token")] = False,
+    token_file: Annotated[
+        Path | None, option("A file with the administrator's token; read again when it changes.")
+    ] = None,
+    viewer_token_file: Annotated[
+        Path | None, option("A file with the token for people, estimates and the dashboard.")
+    ] = None,
+    metrics_token_file: Annotated[
+        Path | None, option("A file with the token for GET /v1/metrics.")
+    ] = None,
 ) -> None:
     """Run a server that collects reports over HTTP, until Ctrl-C or SIGTERM.
 
@@ -34,6 +45,8 @@ def serve(
     results. A report is acknowledged when it is on disk, and counts once however often it is sent.
     Only counts, report ids and days are stored: no addresses, no times, no order. The first start
     prints the administrator's token, once; estimates, evidence and closing a survey need it.
+    `freewill token` makes tokens of other roles. Tokens may also come from files, or from
+    FREEWILL_ADMIN_TOKEN, FREEWILL_VIEWER_TOKEN and FREEWILL_METRICS_TOKEN, each also with _FILE.
     Requires `freewill[serve]`; docs/collector.md has the details.
 
     Example:
@@ -48,7 +61,13 @@ def serve(
         for asked, own in questions.items():
             if fault := undrawable(own.mechanisms):
                 remark(f"{name}: {asked and f'question {asked!r}: '}{fault}")
-    run(offered, _show, host, port, store, min_people, public, new_token)
+    files: dict[Role, Path | None] = {
+        "administrator": token_file,
+        "viewer": viewer_token_file,
+        "metrics": metrics_token_file,
+    }
+    named = sources(files, os.environ)
+    run(offered, _show, host, port, store, min_people, public, new_token, named, remark)
     say("stopped: everything that was acknowledged is in the store.")
 
 

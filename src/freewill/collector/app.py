@@ -31,8 +31,9 @@ from freewill.collector.planning import Plans, question_of
 from freewill.collector.questions import Subject, subject_of
 from freewill.collector.records import intake_of
 from freewill.collector.site import site_routes
-from freewill.collector.store import Store, is_token
+from freewill.collector.store import Store
 from freewill.collector.surveys import MIN_PEOPLE, evidence_of, people_by_day, people_of, survey_id
+from freewill.collector.tokens import STORE_ALONE, Access, Role, Sources, Tokens, not_yours
 from freewill.collector.writer import Writer, today
 from freewill.core.presented import json_bytes
 from freewill.domain.questionnaire import Questionnaire
@@ -83,15 +84,16 @@ class Collector:
         surveys: Iterable[Survey],
         min_people: int = MIN_PEOPLE,
         public: bool = False,
+        tokens: Sources = STORE_ALONE,
     ) -> None:
         self.store, self.public = store, public
+        self.tokens = Tokens(store.token_hashes, tokens)
         self.intakes = {
             survey_id(survey): intake_of(survey, store.add(survey)) for survey in surveys
         }
         self.writer, self.estimates = Writer(store), Estimates(store, min_people)
         self.uploads = Uploads(self.intakes, self.writer)
         self.plans = Plans(self.estimates)
-        self._token_hash = store.token_hash
         self._well_until = 0.0
 
     @Operation("/v1/surveys", openapi.Surveys)
@@ -121,7 +123,7 @@ class Collector:
         body = head[:-1] + b',"explained":' + intake.explained + b',"survey":' + intake.spec + b"}"
         return Response(body, media_type=JSON)
 
-    @Operation(f"{SURVEY}/people", openapi.People, (404,), access="readers")
+    @Operation(f"{SURVEY}/people", openapi.People, (404,), access="viewer")
     def people(self, request: Request, intake: Intake) -> openapi.People:
         """Return how many people chose each mechanism, by day; of several questions, for each."""
         with self.store.view() as view:
@@ -129,6 +131,7 @@ class Collector:
             people = people_of(view, stored)
             answer: openapi.People = {
                 "id": intake.id,
+                "roles": sorted(request.state.roles),
                 "people": people,
                 "min_people": self.estimates.min_people,
                 "closed": stored.closed,
@@ -140,7 +143,7 @@ class Collector:
             return answer
 
     @Operation(
-        f"{SURVEY}/estimate", openapi.Estimate, (404, 409, 422), access="readers", query=(_OF,)
+        f"{SURVEY}/estimate", openapi.Estimate, (404, 409, 422), access="viewer", query=(_OF,)
     )
     async def estimate(self, request: Request, intake: Intake) -> Response:
         """Return the estimate of what is stored now, with intervals and checks.
@@ -149,14 +152,14 @@ class Collector:
         """
         return Response(await self.estimates.current(_subject(request, intake)), media_type=JSON)
 
-    @Operation(f"{SURVEY}/table", CSV, (404, 409, 422), access="readers", query=(_OF,))
+    @Operation(f"{SURVEY}/table", CSV, (404, 409, 422), access="viewer", query=(_OF,))
     async def table(self, request: Request, intake: Intake) -> Response:
         """Return the estimate as CSV, as `freewill estimate --csv` writes it."""
         text = await self.estimates.after(self.estimates.table, _subject(request, intake))
         headers = {"content-disposition": f'attachment; filename="{intake.id}.csv"'}
         return Response(text, 200, headers, media_type=CSV)
 
-    @Operation(f"{SURVEY}/plan", openapi.Plan, (404, 409, 422), access="readers", query=_QUESTION)
+    @Operation(f"{SURVEY}/plan", openapi.Plan, (404, 409, 422), access="viewer", query=_QUESTION)
     async def plan(self, request: Request, intake: Intake) -> Any:
         """Return how many more people it takes until intervals are short enough."""
         target, of = question_of(request.query_params.multi_items())
@@ -203,7 +206,7 @@ class Collector:
             raise answers.busy("the last reports could not be stored")
         return {"status": "ok", "surveys": len(self.intakes)}
 
-    @Operation("/v1/metrics", TEXT, access="administrator")
+    @Operation("/v1/metrics", TEXT, access="metrics")
     async def metrics(self, request: Request) -> Response:
         """Return counts of what was done since the start, for Prometheus."""
         return Response(metrics_text(self.uploads), media_type=_METRICS)
@@ -225,7 +228,7 @@ class Collector:
     def _route(self, handler: Any) -> Route:
         """Return where a handler answers, for surveys that there are and those who may ask."""
         own: Operation = handler.operation
-        free = ("everyone", "readers") if self.public else ("everyone",)
+        free: tuple[Access, ...] = ("everyone", "viewer") if self.public else ("everyone",)
         run = partial(handler, self)
         if not iscoroutinefunction(handler):
             run = partial(run_in_threadpool, run)
@@ -234,8 +237,9 @@ class Collector:
             name = request.path_params.get("survey")
             if name is not None and name not in self.intakes:
                 raise unknown_survey(name)
-            if own.access not in free:
-                self._check_admin(request)
+            roles = request.state.roles = await self._roles(request)
+            if own.access not in free and not roles & {own.access, "administrator"}:
+                raise not_yours(own.access)
             content = await run(request, *([] if name is None else [self.intakes[name]]))
             if isinstance(content, Response):
                 return content
@@ -243,16 +247,11 @@ class Collector:
 
         return Route(own.path, endpoint, methods=[own.method])
 
-    def _check_admin(self, request: Request) -> None:
-        kind, _, given = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer" or not is_token(given.strip(), self._token_hash):
-            raise RefusedError(
-                401,
-                "this is for the administrator",
-                "Send Authorization: Bearer and the token that the first start showed; `freewill "
-                "serve --new-token` makes a new one.",
-                headers={"www-authenticate": "Bearer"},
-            )
+    async def _roles(self, request: Request) -> frozenset[Role]:
+        """Return the roles of who asks, by the tokens that hold now."""
+        if self.tokens.due:
+            await run_in_threadpool(self.tokens.refresh)
+        return self.tokens.roles_of(request.headers.get("authorization", ""))
 
 
 async def answer_error(request: Request, error: Exception) -> Response:

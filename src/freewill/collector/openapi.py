@@ -4,12 +4,13 @@ import inspect
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Any, NotRequired, TypedDict, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from freewill import __version__
+from freewill.collector.tokens import Access
 from freewill.core.presented import schema
 from freewill.domain.outputs import VALUE
 
@@ -19,7 +20,7 @@ PARQUET, CSV, TEXT = "application/vnd.apache.parquet", "text/csv", "text/plain"
 JSON, LINES = "application/json", "application/x-ndjson"
 _REFUSALS = {
     400: "Not JSON",
-    401: "No token, or another one",
+    401: "No token of a role that may ask for this",
     404: "No such survey here",
     405: "Another method",
     408: "A body that took too long",
@@ -33,7 +34,6 @@ _REFUSALS = {
 }
 _REFERENCE = "#/components/schemas/{name}"
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
-Access = Literal["everyone", "readers", "administrator"]
 Count = Annotated[int, Meta(ge=0)]
 Estimate = Annotated[
     dict[str, Any], Meta(extra_json_schema={"$ref": _REFERENCE.format(name="estimate")})
@@ -149,9 +149,10 @@ class Survey(TypedDict):
 
 
 class People(TypedDict):
-    """How many people answered, and of each mechanism by day."""
+    """How many people answered, and of each mechanism by day; with the roles of who asks."""
 
     id: str
+    roles: list[str]
     people: Count
     min_people: Count
     closed: str | None
@@ -220,7 +221,8 @@ class Operation:
         if more:
             described["description"] = " ".join(more.split())
         if self.access != "everyone":
-            described["security"] = [{"token": []}]
+            roles = dict.fromkeys((self.access, "administrator"))
+            described["security"] = [{"token": [role]} for role in roles]
         if self.body:
             kinds = [content(kind)[JSON]["schema"] for kind in self.body]
             bodies = {JSON: {"schema": {"anyOf": kinds}}, **content(LINES)}

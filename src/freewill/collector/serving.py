@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from freewill.collector.database import StoreError
 from freewill.collector.store import Store, open_store
 from freewill.collector.surveys import MIN_PEOPLE, survey_id
+from freewill.collector.tokens import STORE_ALONE, Sources
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, why
 
@@ -43,13 +44,16 @@ def serve(
     min_people: int = MIN_PEOPLE,
     public: bool = False,
     new_token: bool = False,
+    tokens: Sources = STORE_ALONE,
+    remark: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serve surveys, by the names of their files, until the process is told to end.
 
     `started` is called with the pages on which people answer, by the same names, and with the
     administrator's token where it is new: this is the one time that it can be shown. At the end no
     more is taken in, what waits is written and answered, and the store is written anew, in an order
-    that tells nothing. A signal that comes while all is made ready waits until then.
+    that tells nothing. A signal that comes while all is made ready waits until then. `remark` is
+    called with what else the operator should know.
     """
     require_serve()
     import uvicorn  # noqa: PLC0415
@@ -57,11 +61,13 @@ def serve(
     from freewill.collector.app import Collector, application  # noqa: PLC0415
     from freewill.collector.server import Server  # noqa: PLC0415
 
-    ids = _distinct_ids(surveys)
+    ids, own_token = _distinct_ids(surveys), _makes_token(tokens, new_token)
     with listening(host, port) as listener, closing(open_store(store)) as opened:
         with _noted_signals() as signals:
-            token = opened.new_token(first=not new_token)
-            made = Collector(opened, surveys.values(), min_people, public)
+            for text in filter(None, (*tokens.remarks(), opened.renewal)):
+                remark(text)
+            token = opened.new_token(first=not new_token) if own_token else None
+            made = Collector(opened, surveys.values(), min_people, public, tokens)
             config = uvicorn.Config(
                 application(made),
                 access_log=False,
@@ -84,6 +90,17 @@ def serve(
             finally:
                 made.stop()
         _put_in_order(opened)
+
+
+def _makes_token(tokens: Sources, new_token: bool) -> bool:
+    """Say whether the administrator's token is one of the store."""
+    given = "administrator" in tokens.roles
+    if new_token and given:
+        raise ParameterError(
+            "--new-token, and a token for the administrator in a file or the environment: put a "
+            "new one there, or leave one of them out."
+        )
+    return not given
 
 
 def _unhurried() -> None:

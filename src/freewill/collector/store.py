@@ -1,7 +1,5 @@
 """The store: surveys, counts that grow with each commit, and the ids of the reports behind them."""
 
-import hashlib
-import hmac
 import secrets
 import sys
 import threading
@@ -21,6 +19,7 @@ from freewill.collector.database import Database, Reader, StoreError
 from freewill.collector.ids import Ids, Settled
 from freewill.collector.keys import SECRET_BYTES, keys_of
 from freewill.collector.surveys import Row, Stored, StoredSurvey, Upload, evidence_of
+from freewill.collector.tokens import Role, token_digest
 from freewill.core.types import IntArray, slices
 from freewill.domain.survey import Survey
 from freewill.stats.evidence import Evidence
@@ -28,6 +27,12 @@ from freewill.stats.evidence import Evidence
 _TIDY_BYTES = 1 << 27
 """Bytes of pages that are mixed at once."""
 _TOKEN_BYTES = 32
+_TOKENS: Mapping[Role, str] = {
+    "administrator": "token",
+    "viewer": "viewer token",
+    "metrics": "metrics token",
+}
+"""The facts that have the hashes of tokens."""
 _CONFLICT = (
     "Send a report once in a body, or the same one again; another report needs an id of its own. "
     "Nothing of this upload was stored."
@@ -66,7 +71,11 @@ class Store:
             secret = secrets.token_bytes(SECRET_BYTES)
             database.run(
                 "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
-                [("secret", secret), ("token", b""), ("settled", Settled().fact)],
+                [
+                    ("secret", secret),
+                    ("settled", Settled().fact),
+                    *((name, b"") for name in _TOKENS.values()),
+                ],
             )
             self._secret = self._fact("secret")
         self._ids = Ids(database)
@@ -86,23 +95,24 @@ class Store:
         """What was done when it was opened, in words, if it was of an older version."""
         return self._database.renewal
 
-    @property
-    def token_hash(self) -> bytes:
-        """The hash of the administrator's token; empty where there is none yet."""
-        return self._fact("token")
+    def token_hashes(self) -> dict[Role, bytes]:
+        """Return the hashes of the tokens that were made for this store, by their roles."""
+        with self.view() as view:
+            facts = dict(view.rows("SELECT name, fact FROM facts"))
+        return {role: bytes(facts[name]) for role, name in _TOKENS.items() if facts[name]}
 
-    def new_token(self, *, first: bool = False) -> str | None:
-        """Return a new token for the administrator: this is the one time that it can be shown.
+    def new_token(self, role: Role = "administrator", *, first: bool = False) -> str | None:
+        """Return a new token for a role: this is the one time that it can be shown.
 
         It takes the place of the one before. With `first` it is made only where there is none; of
         several collectors that start at once, one makes it.
         """
-        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        token, name = secrets.token_urlsafe(_TOKEN_BYTES), _TOKENS[role]
         with self._writing():
-            if first and self.token_hash:
+            if first and self._fact(name):
                 return None
-            statement = "UPDATE facts SET fact = ? WHERE name = 'token'"
-            self._database.run(statement, [(token_digest(token),)])
+            statement = "UPDATE facts SET fact = ? WHERE name = ?"
+            self._database.run(statement, [(token_digest(token), name)])
         return token
 
     def add(self, survey: Survey) -> dict[str, int]:
@@ -319,17 +329,3 @@ def read_store(where: str | Path, survey: Survey, holding: ExitStack) -> Evidenc
             f'under "survey". Nothing was written.'
         )
     return evidence
-
-
-def token_digest(token: str) -> bytes:
-    """Return the hash of a token that is stored; of 256 random bits no slow hash is needed.
-
-    >>> len(token_digest("a"))
-    32
-    """
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
-
-
-def is_token(given: str, digest: bytes) -> bool:
-    """Say whether this is the token, in a time that tells nothing of how near it is."""
-    return bool(digest) and hmac.compare_digest(token_digest(given), digest)

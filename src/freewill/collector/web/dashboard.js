@@ -19,7 +19,9 @@ const plan = new Plan(collector);
 const live = new Live(ask);
 
 const WRONG =
-  "This is not the token of this server. Look again, or make a new one: freewill serve --new-token";
+  "This is not the token of a viewer here, nor the administrator's. Look again, or make a new one: freewill token viewer";
+/** What the administrator alone may do. */
+const GUARDED = ["take-evidence", "end"];
 
 /** What came last: people, and the estimate with the moment at which it came, of how many in all. */
 const last = { people: null, estimate: null, at: null, of: 0, title: "" };
@@ -35,6 +37,9 @@ async function ask() {
     // Where everybody may read, the token is asked for when something else is wanted.
     if (collector.token !== null) byId("door").hidden = true;
     byId("room").hidden = false;
+    // Without a token all is shown, and one is asked for when it is needed.
+    const guarded = collector.token !== null && !people.roles.includes("administrator");
+    for (const id of GUARDED) byId(id).hidden = guarded;
     if (fresh) await showPeople();
     const enough = people.people >= people.min_people;
     let pending = last.estimate?.uncertainty.pending ?? false;

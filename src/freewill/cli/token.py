@@ -1,0 +1,39 @@
+"""`freewill token`: make a new token for one role of a collector."""
+
+from contextlib import ExitStack, closing
+from enum import StrEnum
+from typing import Annotated, cast
+
+import typer
+
+from freewill.cli.options import option
+from freewill.cli.show import remark, say
+from freewill.collector import tokens
+from freewill.collector.store import open_store, view_store
+
+Role = StrEnum("Role", ["ADMINISTRATOR", "VIEWER", "METRICS"])
+
+
+def token(
+    role: Annotated[Role, typer.Argument(help="Whose token: administrator, viewer or metrics.")],
+    store: Annotated[
+        str, option("Where reports are stored: an SQLite file or postgresql://...")
+    ] = "collector.db",
+) -> None:
+    """Make a new token for one role of a collector, and print it, this once.
+
+    It takes the place of the role's token before; the other roles keep theirs. Servers that run on
+    the store take it within a second, unless they were given this role's token in a file or by the
+    environment. A viewer sees people, estimates and the dashboard; metrics is for GET /v1/metrics;
+    the administrator may do everything.
+
+    Example:
+
+        freewill token viewer --store people.db
+    """
+    with ExitStack() as holding:
+        view_store(store, holding)  # none is made here
+    with closing(open_store(store)) as opened:
+        if opened.renewal:
+            remark(opened.renewal)
+        say(f"{role} token, shown this once: {opened.new_token(cast('tokens.Role', role.value))}")
