@@ -2,6 +2,7 @@
 
 import json
 import urllib.error
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -221,6 +222,17 @@ def test_a_token_is_asked_for_once_and_stays_in_its_tab(served, browser):
     with looking(browser) as other:
         other.page.goto(served.page(SURVEY))
         other.page.wait_for_selector("#door")
+
+
+def test_a_viewer_sees_the_estimate_and_not_what_is_the_administrators(served, browser):
+    viewer = served.made.store.new_token("viewer")
+    served.made.tokens.refresh()
+    with looking(browser) as watched:
+        page = entered(watched, replace(served, token=viewer), SURVEY)
+        assert page.is_visible("#take-table")
+        assert page.is_hidden("#take-evidence")
+        assert page.is_hidden("#close")
+        assert watched.faults == []
 
 
 def test_too_few_people_are_counted_and_not_estimated(served, watched):
