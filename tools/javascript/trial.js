@@ -79,6 +79,11 @@ export const TRIALS = {
     );
   },
 
+  /** Say what surveys are called, texts. */
+  surveyIds({ surveyId }, { given }) {
+    return given.map(surveyId);
+  },
+
   /** Read surveys, texts, and give the names and ids of their mechanisms. */
   verdicts(freewill, { given }) {
     return given.map((/** @type {string} */ one) => {

@@ -32,7 +32,7 @@ from freewill.collector.questions import Subject, subject_of
 from freewill.collector.records import intake_of
 from freewill.collector.site import site_routes
 from freewill.collector.store import Store, is_token
-from freewill.collector.surveys import MIN_PEOPLE, evidence_of, people_by_day, people_of, survey_id
+from freewill.collector.surveys import MIN_PEOPLE, evidence_of, people_by_day, people_of
 from freewill.collector.writer import Writer, today
 from freewill.core.presented import json_bytes
 from freewill.domain.questionnaire import Questionnaire
@@ -85,9 +85,7 @@ class Collector:
         public: bool = False,
     ) -> None:
         self.store, self.public = store, public
-        self.intakes = {
-            survey_id(survey): intake_of(survey, store.add(survey)) for survey in surveys
-        }
+        self.intakes = {survey.id: intake_of(survey, store.add(survey)) for survey in surveys}
         self.writer, self.estimates = Writer(store), Estimates(store, min_people)
         self.uploads = Uploads(self.intakes, self.writer)
         self.plans = Plans(self.estimates)

@@ -44,7 +44,7 @@ class Store:
     >>> store = open_store(f"{folder.name}/store.db")
     >>> (number,) = store.add(survey).values()
     >>> row = (number, (1).to_bytes(8, "little"), bytes(range(16)))
-    >>> own = surveys.survey_id(survey)
+    >>> own = survey.id
     >>> store.write([Upload(own, [row])], "2026-01-01")
     [Stored(stored=1, known=0)]
     >>> store.write([Upload(own, [row])], "2026-01-02")
@@ -103,10 +103,10 @@ class Store:
 
         A survey is known by the hash of its description: another description is another survey.
         """
-        own = surveys.survey_id(survey)
+        own = survey.id
         with self._writing():
             statement = "INSERT INTO surveys VALUES (?, ?, NULL) ON CONFLICT (id) DO NOTHING"
-            self._database.run(statement, [(own, surveys.canonical(survey))])
+            self._database.run(statement, [(own, survey.canonical)])
             ((last,),) = self._database.rows("SELECT coalesce(max(number), 0) FROM mechanisms")
             offered = sorted(mechanism.id for mechanism in survey.mechanisms.values())
             new = [(last + place, own, key) for place, key in enumerate(offered, 1)]
@@ -308,7 +308,7 @@ def read_store(where: str | Path, survey: Survey, holding: ExitStack) -> Evidenc
     stored = surveys.stored_survey(view, survey)
     evidence = None if stored is None else evidence_of(view, stored)
     if evidence is None or not evidence.people:
-        own, name = surveys.survey_id(survey), shown_store(str(where))
+        own, name = survey.id, shown_store(str(where))
         fault = "is not in" if evidence is None else "has no people yet in"
         raise StoreError(
             f"survey {own} {fault} the store {name}: {surveys.surveys_in_words(view)}. Expected "

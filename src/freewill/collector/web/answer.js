@@ -69,7 +69,8 @@ async function main() {
   }
   let survey;
   try {
-    survey = Survey.parse(text, { partly: true });
+    // The one that the address names, which is what the person was asked to answer.
+    survey = Survey.parse(text, { partly: true, id });
   } catch (error) {
     stop(TEXTS.errors.heading, TEXTS.errors.unreadable, error.message);
     return;
@@ -87,7 +88,7 @@ async function main() {
     stop(TEXTS.unable.heading, lack, TEXTS.unable.nothing);
     return;
   }
-  const way = new Way(survey, head.id);
+  const way = new Way(survey, id);
   await way.open();
   const page = new Page(way, head);
   page.open();

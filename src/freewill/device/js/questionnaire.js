@@ -6,8 +6,7 @@ import { NOTHING, digits, plus } from "./amounts.js";
 import { LARGEST, checkText, isNumbers, isObject, isWholeText } from "./checks.js";
 import { FreewillError, shown } from "./errors.js";
 import { filled, inDigits, odds } from "./figures.js";
-import { sha256 } from "./ids.js";
-import { HEAD } from "./json.js";
+import { HEAD, sha256 } from "./ids.js";
 import { Survey, sameWords } from "./survey.js";
 import WORDS from "./words.js";
 
