@@ -82,6 +82,17 @@ export default {
     spent: "Nothing is spent yet. What your reports may tell adds up, and is shown here.",
     label: "What your reports may tell together",
   },
+  limit: {
+    set: "Set a limit to what your reports may tell",
+    label: "The most that all reports from this browser to this collector may cost (epsilon)",
+    about:
+      "What reports tell adds up, over all surveys here. A report that would lead beyond your limit is not drawn. " +
+      "The limit stays in this browser.",
+    earlier: "Earlier reports from this browser have cost epsilon {earlier} here. With what you chose, it is {sum}.",
+    beyond:
+      "With this, your reports would cost epsilon {sum}, and your limit is {limit}: nothing will be drawn. Choose a " +
+      "protection that tells less, leave it, or change your limit.",
+  },
   strength: {
     slider: "Slide to how much your report may tell",
     least: "{epsilon}: tells least",
