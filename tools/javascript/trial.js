@@ -84,6 +84,16 @@ export const TRIALS = {
     return given.map(surveyId);
   },
 
+  /** Say what becomes of logs of surveys: heads, or why they are refused. */
+  logs(freewill, { given }) {
+    return given.map((/** @type {any} */ one) => answer(freewill, () => freewill.verifyLog(one)));
+  },
+
+  /** Check surveys against logs; each of them is given as the arguments of checkLogged. */
+  logged(freewill, { given }) {
+    return given.map((/** @type {any} */ one) => answer(freewill, () => freewill.checkLogged(.../** @type {[any]} */ (one))));
+  },
+
   /** Read surveys, texts, and give the names and ids of their mechanisms. */
   verdicts(freewill, { given }) {
     return given.map((/** @type {string} */ one) => {

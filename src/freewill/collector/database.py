@@ -9,7 +9,7 @@ from freewill.errors import FreewillError
 
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, fact {bytes} NOT NULL){keyed};
 CREATE TABLE surveys (id TEXT PRIMARY KEY, spec TEXT NOT NULL, closed TEXT){keyed};
@@ -29,14 +29,19 @@ CREATE TABLE pages (
 ){keyed};
 CREATE TABLE days (
     mechanism {integer}, day TEXT, people {integer} NOT NULL, PRIMARY KEY (mechanism, day)
-){keyed}
+){keyed};
+CREATE TABLE log (
+    number {integer} PRIMARY KEY, what TEXT NOT NULL, survey TEXT NOT NULL, devices TEXT NOT NULL,
+    day TEXT NOT NULL, previous TEXT NOT NULL, head TEXT NOT NULL
+)
 """
 """The tables, with the words that databases differ in left out.
 
 No table tells when, from where or in which order a report came: `reports`, `runs` and `settled`
 have keys of ids and marks (`marks.py`, `ids.py`), in the order of the keys; `counts` how many
 people sent an output; `pages` the reports that do not repeat (`surveys.py`); `days` how many people
-chose a mechanism on a day.
+chose a mechanism on a day. `log` tells which surveys were served and closed, for everyone to see
+(`survey_log.py`).
 """
 
 NAMES = tuple(re.findall(r"CREATE TABLE (\w+)", TABLES))

@@ -18,9 +18,11 @@ from freewill.collector.answers import Faults, RefusedError
 from freewill.collector.database import Database, Reader, StoreError
 from freewill.collector.ids import Ids, Settled
 from freewill.collector.marks import SECRET_BYTES, Marks, marks_from, marks_of
-from freewill.collector.surveys import Row, Stored, StoredSurvey, Upload, evidence_of
+from freewill.collector.survey_log import Place, add_entry, served
+from freewill.collector.surveys import Row, Stored, StoredSurvey, Upload, evidence_of, today
 from freewill.core.types import slices
 from freewill.domain.survey import Survey
+from freewill.domain.survey_log import CLOSED, devices_hash
 from freewill.stats.evidence import Evidence
 
 _TIDY_BYTES = 1 << 27
@@ -60,6 +62,7 @@ class Store:
         self._widths: dict[int, int] = {}
         self._heads: dict[int, bytes] = {}
         self._surveys: dict[str, StoredSurvey] = {}
+        self._logged: dict[str, Place] = {}
         with database.writing():
             secret = secrets.token_bytes(SECRET_BYTES)
             database.run(
@@ -101,7 +104,8 @@ class Store:
     def add(self, survey: Survey) -> dict[str, int]:
         """Take in a survey, unless it is there; return the numbers of its mechanisms by their ids.
 
-        A survey is known by the hash of its description: another description is another survey.
+        A survey is known by the hash of its description: another description is another survey. The
+        public log says that it is served.
         """
         own = survey.id
         with self._writing():
@@ -114,6 +118,8 @@ class Store:
             self._database.run(statement, new)
             query = "SELECT mechanism, number FROM mechanisms WHERE survey = ?"
             numbers: dict[str, int] = dict(self._database.rows(query, (own,)))
+            devices = devices_hash(survey.for_devices())
+            self._logged[own] = served(self._database, own, devices, today())
         self._surveys[own] = StoredSurvey(own, survey, numbers, None)
         for mechanism in survey.mechanisms.values():
             self._heads[numbers[mechanism.id]] = self._secret + bytes.fromhex(own)
@@ -126,11 +132,16 @@ class Store:
         ((closed,),) = view.rows("SELECT closed FROM surveys WHERE id = ?", (survey,))
         return replace(self._surveys[survey], closed=closed)
 
+    def logged(self, survey: str) -> Place:
+        """Return where the public log says that a survey is served as it was added here."""
+        return self._logged[survey]
+
     def close_survey(self, survey: str, day: str) -> None:
         """Take no more reports for a survey, whichever process they come to."""
         with self._writing():
             statement = "UPDATE surveys SET closed = ? WHERE id = ? AND closed IS NULL"
-            self._database.run(statement, [(day, survey)])
+            if self._database.run(statement, [(day, survey)]):
+                add_entry(self._database, CLOSED, survey, "", day)
 
     def write(self, uploads: Sequence[Upload], day: str) -> list[Outcome]:
         """Store uploads in one transaction and say what became of each.

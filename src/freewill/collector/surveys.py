@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -52,6 +52,15 @@ class Stored(NamedTuple):
 
     stored: int
     known: int
+
+
+def today() -> str:
+    """Return the day, in UTC: all that is ever kept of when a report came.
+
+    >>> len(today())
+    10
+    """
+    return datetime.now(UTC).date().isoformat()
 
 
 def row_width(mechanism: Mechanism) -> int:

@@ -63,12 +63,13 @@ export class Page {
 
   /**
    * @param {Way} way
-   * @param {{closed: string | null, explained: any}} head the day, if it is closed; numbers, pictures
+   * @param {any} head the day, if it is closed; numbers and pictures; where the log of surveys ends
    */
-  constructor(way, { closed, explained }) {
+  constructor(way, { closed, explained, log }) {
     this.way = way;
     this.survey = way.survey;
     this.closed = closed;
+    this.log = log;
     this.#spending = new Spending(way);
     this.several = this.survey.questions !== undefined;
     this.#all = way.parts.map((part) => new Asked(part, this.several ? explained?.[part.name] : explained));
@@ -312,10 +313,11 @@ export class Page {
       return make("div", {}, quoted(`${this.several ? `${name}: ` : ""}${protectionName(own, part)}`));
     });
     const said = answer ?? way.receipt?.answer ?? { stored: 0, known: 0 };
-    const text = receiptText({ survey: way.id, body, answer: said }, survey);
+    const text = receiptText({ survey: way.id, body, answer: said }, survey, this.log);
     const facts = [
       [words.id, make("code", {}, row.report_id)],
       [words.survey, make("code", {}, way.id)],
+      [words.log, filled(words.head, this.log)],
       [words.protection, make("div", {}, ...protections)],
       [words.answer, make("code", {}, JSON.stringify(said))],
     ];

@@ -169,6 +169,8 @@ export default {
       "Somebody else who uses this browser needs another browser, or a profile of their own.",
     id: "Report number",
     survey: "Survey",
+    log: "Log of surveys",
+    head: "{number}: {head}. Whoever sees the same here was shown the same surveys, with the same protections.",
     protection: "Protection",
     sent: "What was sent",
     answer: "The collector's answer",
@@ -201,6 +203,7 @@ export default {
     unreachable: "The collector does not answer. Look at your connection, and load the page again.",
     reload: "Load the page again",
     unreadable: "This page cannot read the survey.",
+    log: "It cannot be told whether everyone was shown the same survey. Nothing was drawn and nothing was sent.",
     other:
       "This question was answered in this browser before, under a protection that is not on offer here. The collector " +
       "could not read that report, and a second one would tell more about you.",

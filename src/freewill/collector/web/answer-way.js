@@ -295,13 +295,15 @@ function rest(milliseconds) {
  *
  * @param {Receipt} receipt
  * @param {any} survey
+ * @param {{number: number, head: string}} log where the log of surveys ends
  */
-export function receiptText({ survey: id, body, answer }, survey) {
+export function receiptText({ survey: id, body, answer }, survey, { number, head }) {
   const lines = [
     "Receipt of a noisy report",
     ...(survey.title === null ? [] : [`Title: ${survey.title}`]),
     ...[survey, ...(survey.questions?.values() ?? [])].filter(({ question }) => question).map(({ question }) => `Question: ${question}`),
     `Survey: ${id}`,
+    `Log of surveys: ${number}: ${head}`,
     `Sent: ${body}`,
     `The collector's answer: ${JSON.stringify(answer)}`,
   ];

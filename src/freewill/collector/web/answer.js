@@ -3,6 +3,7 @@
  */
 
 import { filled } from "../device/figures.js";
+import { checkLogged } from "../device/log.js";
 import { Survey } from "../device/survey.js";
 import { Page } from "./answer-page.js";
 import { failed, stop } from "./answer-stage.js";
@@ -15,17 +16,42 @@ const SURVEY = '"survey":';
 const SHORT = 120;
 const TRIAL = "freewill trial";
 
+/** Where the log of surveys was seen to end, in this browser. */
+const SEEN = "freewill log";
+
+/** @type {(address: string) => Promise<Response>} */
+function asked(address) {
+  const signal = AbortSignal.timeout?.(30_000);
+  return fetch(new URL(`../v1/${address}`, import.meta.url), { cache: "no-store", signal });
+}
+
 /** @param {string} id */
 async function fetched(id) {
-  const response = await fetch(new URL(`../v1/surveys/${encodeURIComponent(id)}`, import.meta.url), {
-    cache: "no-store",
-    signal: AbortSignal.timeout?.(30_000),
-  });
+  const response = await asked(`surveys/${encodeURIComponent(id)}`);
   const text = await response.text();
   const { survey, ...head } = JSON.parse(text);
   // The survey as it stands there: an object would not keep the order of names that are numbers.
   const own = survey && text.slice(text.indexOf(SURVEY) + SURVEY.length, text.lastIndexOf("}"));
   return { good: response.ok, head, text: own };
+}
+
+/**
+ * Check that the collector shows everyone the same survey; return where its log of surveys ends.
+ *
+ * @param {string} text
+ * @param {string} id
+ * @param {any} place
+ */
+async function logged(text, id, place) {
+  const entries = [];
+  for (;;) {
+    const { entries: more, number } = await (await asked(`log?from=${entries.length + 1}`)).json();
+    entries.push(...more);
+    if (entries.length >= number || more.length === 0) break;
+  }
+  const end = checkLogged(text, id, place, entries, JSON.parse(localStorage.getItem(SEEN) ?? "null"));
+  localStorage.setItem(SEEN, JSON.stringify(end));
+  return end;
 }
 
 /**
@@ -88,9 +114,16 @@ async function main() {
     stop(TEXTS.unable.heading, lack, TEXTS.unable.nothing);
     return;
   }
+  let log;
+  try {
+    log = await logged(text, id, head.log);
+  } catch (error) {
+    stop(TEXTS.errors.heading, TEXTS.errors.log, error.message);
+    return;
+  }
   const way = new Way(survey, id);
   await way.open();
-  const page = new Page(way, head);
+  const page = new Page(way, { ...head, log });
   page.open();
   // Another tab has drawn or sent the report of this question.
   addEventListener("storage", () => page.follow());

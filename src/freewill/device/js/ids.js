@@ -40,13 +40,33 @@ const OF_VERSION_2 = ["title", "question", "question_id", "tables"];
 /**
  * Return the id of a survey from its text, as `Survey.save` of freewill for Python or a collector writes it.
  *
- * All of it is hashed but the order of names and the programs, which follow from the mechanisms. Numbers are taken
- * as they stand: a parser would not tell 1 from 1.0.
+ * All of it is hashed but the order of names and the programs, which follow from the mechanisms.
  *
  * @param {string} text valid JSON, of a survey
  * @returns {string}
  */
 export function surveyId(text) {
+  return hashed(inOneSpelling(text, false));
+}
+
+/** @type {(text: string) => string} the hash of all that a device is given, programs too: what a public log names */
+export function devicesHash(text) {
+  return hashed(inOneSpelling(text, true));
+}
+
+/** @type {(text: string) => string} */
+const hashed = (text) => sha256(new TextEncoder().encode(text)).slice(0, 32);
+
+/**
+ * Return the text of a survey with its keys in order and without blanks: equal surveys, equal texts.
+ *
+ * Numbers are taken as they stand: a parser would not tell 1 from 1.0.
+ *
+ * @param {string} text
+ * @param {boolean} whole whether to keep what devices alone need
+ * @returns {string}
+ */
+function inOneSpelling(text, whole) {
   /** @type {{close: string, pairs: [string, string][]}[]} the objects and lists around, with what they hold so far */
   const around = [{ close: "", pairs: [] }];
   let [key, described] = ["", false];
@@ -62,8 +82,8 @@ export function surveyId(text) {
       around.pop();
       const top = path.length === 1;
       const question = path.length === 3 && path[1] === "questions";
-      if (top || question) last.pairs = last.pairs.filter(([name]) => name !== "programs");
-      if (top) last.pairs = last.pairs.map(([name, one]) => [name, name === HEAD ? version(one, last.pairs, described) : one]);
+      if (!whole && (top || question)) last.pairs = last.pairs.filter(([name]) => name !== "programs");
+      if (!whole && top) last.pairs = last.pairs.map(([name, one]) => [name, name === HEAD ? version(one, last.pairs, described) : one]);
       key = path.pop() ?? "";
       put(joined(last));
     } else if (token === ":") {
@@ -71,7 +91,7 @@ export function surveyId(text) {
       described ||= key === "description" && path.length === 3 && path[1] === "mechanisms";
     } else if (token !== ",") put(token.startsWith('"') ? quoted(JSON.parse(token)) : token);
   }
-  return sha256(new TextEncoder().encode(around[0].pairs[0]?.[1])).slice(0, 32);
+  return around[0].pairs[0]?.[1] ?? "";
 }
 
 /** @type {(given: string, pairs: [string, string][], described: boolean) => string} without what devices alone need */

@@ -78,7 +78,8 @@ class Tabulated(Mechanism, Protocol):
 
         A report need not be the value to give it away: from a permutation all can be read.
         """
-        return min(float(self.matrix.max(axis=0).sum()) / self.alphabet.size, 1.0)
+        best = float(self.matrix.max(axis=0).sum())
+        return min(best / len(self.matrix), 1.0)
 
 
 @dataclass(frozen=True, eq=False, init=False)
