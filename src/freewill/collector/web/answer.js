@@ -16,9 +16,6 @@ const SURVEY = '"survey":';
 const SHORT = 120;
 const TRIAL = "freewill trial";
 
-/** Where the log of surveys was seen to end, in this browser. */
-const SEEN = "freewill log";
-
 /** @type {(address: string) => Promise<Response>} */
 function asked(address) {
   const signal = AbortSignal.timeout?.(30_000);
@@ -49,9 +46,7 @@ async function logged(text, id, place) {
     entries.push(...more);
     if (entries.length >= number || more.length === 0) break;
   }
-  const end = checkLogged(text, id, place, entries, JSON.parse(localStorage.getItem(SEEN) ?? "null"));
-  localStorage.setItem(SEEN, JSON.stringify(end));
-  return end;
+  return checkLogged(text, id, place, entries);
 }
 
 /**
