@@ -42,7 +42,8 @@ async function fetched(id) {
 async function logged(text, id, place) {
   const entries = [];
   for (;;) {
-    const { entries: more, number } = await (await asked(`log?from=${entries.length + 1}`)).json();
+    const rest = entries.length ? `?from=${entries.length + 1}` : "";
+    const { entries: more, number } = await (await asked(`log${rest}`)).json();
     entries.push(...more);
     if (entries.length >= number || more.length === 0) break;
   }
