@@ -84,6 +84,20 @@ export const TRIALS = {
     return given.map(surveyId);
   },
 
+  /** Answer surveys, each a text and the id that was asked for, if any: a report of the first value by every choice. */
+  answered(freewill, { given }) {
+    const rows = (/** @type {any} */ [text, id]) => {
+      try {
+        const survey = freewill.Survey.parse(text, { id });
+        const parts = [...(survey.questions ?? new Map([["", survey]])).values()];
+        return parts.flatMap((one) => one.menu().map(({ name }) => one.report(name, one.alphabet.decode(0))));
+      } catch (error) {
+        return { [error instanceof freewill.FreewillError ? "error" : "broke"]: String(/** @type {Error} */ (error).message) };
+      }
+    };
+    return given.map(rows);
+  },
+
   /** Say what becomes of logs of surveys: heads, or why they are refused. */
   logs(freewill, { given }) {
     return given.map((/** @type {any} */ one) => answer(freewill, () => freewill.verifyLog(one)));

@@ -18,6 +18,7 @@ from freewill.core.texts import (
     SHORTEST_ID,
     checked_text,
     is_whole_text,
+    same_look,
 )
 from freewill.core.types import SURVEY_FILE_BYTES, Spec, is_number, refuse_beyond
 from freewill.domain.alphabets.base import (
@@ -102,7 +103,10 @@ class Survey(Presented):
                     f"list it once."
                 )
             by_id[mechanism.id] = name
+        looks: dict[str, str] = {}
         for name in offered:
+            if (other := looks.setdefault(same_look(name), name)) != name:
+                raise SurveyError(f"{other!r} and {name!r} look the same to people: rename one.")
             if by_id.get(name, name) != name:
                 raise SurveyError(
                     f"{name!r} is the name of one mechanism and the id of another: rename it."

@@ -99,6 +99,15 @@ export class Survey {
         );
       }
     });
+    const looks = new Map();
+    for (const [name] of entries) {
+      // What people see of it: without blanks and marks that nobody sees.
+      const look = name.normalize("NFKC").replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Z}]/gu, "");
+      if (looks.has(look)) {
+        throw new FreewillError(`${shown(looks.get(look))} and ${shown(name)} look the same to people: rename one.`);
+      }
+      looks.set(look, name);
+    }
     for (const [name, own] of entries.filter(([key]) => ID.test(key))) {
       if (entries.some(([, mechanism]) => mechanism !== own && mechanism.id === name)) {
         throw new FreewillError(
