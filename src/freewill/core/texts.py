@@ -80,7 +80,7 @@ def same_words(text: str) -> str:
 
 
 def same_look(name: str) -> str:
-    r"""Return what people see of a name: without blanks and marks that nobody sees, letters by NFKC.
+    r"""Return what people see of a name: letters by NFKC, no blanks or marks that nobody sees.
 
     >>> same_look("care\u200bful ") == same_look("\uff43areful")
     True
