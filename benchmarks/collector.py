@@ -27,7 +27,6 @@ import numpy as np
 
 import freewill as fw
 from benchmarks.load import Load, quantile, request
-from freewill.collector.surveys import survey_id
 from freewill.domain.survey import Survey
 
 LINE = fw.Linear(0, 99)
@@ -82,7 +81,7 @@ def serving(survey: Survey, folder: Path) -> Iterator[Server]:
         try:
             first, second = (process.stdout.readline() for _ in range(2))
             port = int(first.split("http://")[1].split(":")[1].split("/")[0])
-            yield Server(process.pid, port, survey_id(survey), second.split()[-1])
+            yield Server(process.pid, port, survey.id, second.split()[-1])
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(60)

@@ -13,7 +13,6 @@ import pytest
 
 from freewill.collector.serving import listening
 from freewill.collector.store import open_store
-from freewill.collector.surveys import survey_id
 from pages_cases import browsing
 from service_cases import PATIENCE, sent
 
@@ -48,13 +47,13 @@ class Served:
 
     def post(self, survey, rows):
         for start in range(0, len(rows), 5000):
-            self.ask(f"/v1/surveys/{survey_id(survey)}/reports", rows[start : start + 5000])
+            self.ask(f"/v1/surveys/{survey.id}/reports", rows[start : start + 5000])
 
     def json(self, survey, what):
-        return json.loads(self.ask(f"/v1/surveys/{survey_id(survey)}{what}"))
+        return json.loads(self.ask(f"/v1/surveys/{survey.id}{what}"))
 
     def page(self, survey):
-        return f"{self.root}/surveys/{survey_id(survey)}/dashboard"
+        return f"{self.root}/surveys/{survey.id}/dashboard"
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import numpy as np
 import freewill as fw
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store
-from freewill.collector.surveys import Upload, survey_id, to_bytes
+from freewill.collector.surveys import Upload, to_bytes
 
 LINE = fw.Linear(0, 99)
 SURVEY = fw.Survey(
@@ -17,7 +17,7 @@ SURVEY = fw.Survey(
     {"coin": fw.KRR(LINE, 1.0), "noise": fw.Geometric(LINE, 0.1), "bits": fw.RAPPOR(LINE, 2.0)},
     question="How old are you?",
 )
-ID = survey_id(SURVEY)
+ID = SURVEY.id
 PEOPLE = 90
 
 
@@ -183,7 +183,7 @@ REFUSED = {
     # Files of SQLite that are no stores.
     "no tables": (_no_tables, "has no store yet"),
     "another application": (changed("PRAGMA application_id = 7"), "no store of Freewill's"),
-    "another version": (changed("PRAGMA user_version = 4"), "version 4.*Update"),
+    "another version": (changed("PRAGMA user_version = 99"), "version 99.*Update"),
     # Schemas that differ.
     "view of counts": (view("counts", "i AS mechanism", "x'00' AS output", "1 AS people"), "view"),
     "view of facts": (view("facts", "'a' AS name", "x'00' AS fact"), "view facts is none"),

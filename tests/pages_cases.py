@@ -20,7 +20,7 @@ from tools.javascript import _QUIET, chromium
 import freewill as fw
 from device_cases import skipped
 from freewill.collector.store import read_store, view_store
-from freewill.collector.surveys import people_of, stored_survey, survey_id
+from freewill.collector.surveys import people_of, stored_survey
 from freewill.io.decoding import unmarked
 from service_cases import needs_serve
 
@@ -145,7 +145,7 @@ class Served:
         self.process.communicate(timeout=PATIENCE / 1000)
 
     def page(self, name, host="127.0.0.1"):
-        return f"http://{host}:{self.port}/surveys/{survey_id(self.surveys[name])}"
+        return f"http://{host}:{self.port}/surveys/{self.surveys[name].id}"
 
     def evidence(self, name):
         with ExitStack() as stack:
@@ -161,7 +161,7 @@ class Served:
         """Send something about a survey, as the administrator."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE / 1000)
         with closing(connection):
-            address = f"/v1/surveys/{survey_id(self.surveys[name])}/{what}"
+            address = f"/v1/surveys/{self.surveys[name].id}/{what}"
             head = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
             connection.request("POST", address, json.dumps(content), headers=head)
             assert connection.getresponse().status == 200

@@ -14,7 +14,6 @@ import pytest
 import freewill as fw
 from freewill.collector import ids
 from freewill.collector.store import open_store
-from freewill.collector.surveys import survey_id
 from freewill.domain.survey import Survey
 
 NEEDED = ("msgspec", "starlette", "uvicorn")
@@ -32,7 +31,7 @@ SURVEY = Survey(
         "bits": fw.RAPPOR(LINE, 2.0),
     },
 )
-ID = survey_id(SURVEY)
+ID = SURVEY.id
 MENU = fw.Categorical(["yes", "no", "won't say"])
 SHY = Survey(
     MENU,
@@ -190,7 +189,7 @@ async def collecting(path, *surveys, **settings):
     token = store.new_token()
     made = Collector(store, offered, **settings)
     try:
-        yield Client(application(made), made, token, survey_id(offered[0]))
+        yield Client(application(made), made, token, offered[0].id)
     finally:
         await asyncio.to_thread(made.stop)
         store.close()

@@ -30,7 +30,7 @@ from freewill.collector.database import StoreBusyError
 from freewill.collector.postgres import PREFIXES
 from freewill.collector.serving import serve
 from freewill.collector.store import read_store, view_store
-from freewill.collector.surveys import evidence_of, people_of, stored_survey, survey_id
+from freewill.collector.surveys import evidence_of, people_of, stored_survey
 from freewill.domain.survey import Survey
 from service_cases import PATIENCE, stored_ids
 
@@ -117,7 +117,7 @@ class People:
 
 async def send(port: int, people: People, away: bool) -> None:
     """Send what waits over one connection, until it breaks or nothing waits."""
-    path = f"/v1/surveys/{survey_id(SURVEY)}/reports"
+    path = f"/v1/surveys/{SURVEY.id}/reports"
     some: list[dict] = []
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

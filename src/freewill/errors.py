@@ -179,4 +179,4 @@ def noun(many: int, what: str) -> str:
     """
     if many == 1:
         return what
-    return "people" if what == "person" else f"{what}s"
+    return {"person": "people", "entry": "entries"}.get(what, f"{what}s")

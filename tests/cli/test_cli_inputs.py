@@ -12,7 +12,7 @@ from cli_cases import CITY, MENU, refused, run, run_json
 from freewill.cli.standard import refuse_overwriting
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store, Upload
-from freewill.collector.surveys import survey_id, to_bytes
+from freewill.collector.surveys import to_bytes
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError
 from freewill.io import evidence_file
@@ -318,7 +318,7 @@ def test_every_command_reads_a_collectors_store_as_collect_does(own):
             for mechanism in offered.mechanisms.values()
             for report in to_bytes(mechanism.obfuscate(rng.integers(100, size=200), rng))
         ]
-        made.write([Upload(survey_id(offered), rows)], day)
+        made.write([Upload(offered.id, rows)], day)
     made.close()
     run("collect", store, "-s", survey, "-o", own / "e.parquet")
     for command in ("estimate", "check"):

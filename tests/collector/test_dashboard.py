@@ -19,7 +19,6 @@ from dashboard_cases import (
     waiting,
     watched,
 )
-from freewill.collector.surveys import survey_id
 from freewill.domain.survey import Survey
 from service_cases import MENU, SURVEY, sent
 
@@ -279,7 +278,7 @@ def test_table_estimate_and_picture_are_taken_along(served, watched, tmp_path):
             page.click(f"#take-{what}")
         files[what] = tmp_path / what
         got.value.save_as(files[what])
-        assert got.value.suggested_filename.startswith(survey_id(MAP))
+        assert got.value.suggested_filename.startswith(MAP.id)
     assert json.loads(files["estimate"].read_bytes())["theta"] == told["theta"]
     table = np.genfromtxt(files["table"], delimiter=",", names=True)
     assert table.dtype.names == ("lat", "lon", "share", "point", "low", "high", "standard_error")

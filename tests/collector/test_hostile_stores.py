@@ -11,7 +11,7 @@ from freewill.collector import sqlite
 from freewill.collector.database import StoreError
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store, open_store, read_store
-from freewill.collector.surveys import Upload, survey_id, to_bytes
+from freewill.collector.surveys import Upload, to_bytes
 from hostile_stores import ENDLESS, ID, PEOPLE, READ, REFUSED, SURVEY, honest
 
 
@@ -75,15 +75,15 @@ def test_a_store_without_this_survey_says_which_it_has(tmp_path):
     mended.save(tmp_path / "mended.json")
     command = ("collect", path, "-s", tmp_path / "mended.json", "-o", out)
     message = refused(*command)
-    assert f"survey {survey_id(mended)} is not in the store" in message
+    assert f"survey {mended.id} is not in the store" in message
     assert f"it has {ID} 'How old are you?' (90 people)" in message
     assert "Nothing was written" in message
     store = open_store(str(path))
     store.add(mended)
     store.close()
     message = refused(*command)
-    assert f"survey {survey_id(mended)} has no people yet in the store" in message
-    assert f"it has {ID} 'How old are you?' (90 people), {survey_id(mended)}" in message
+    assert f"survey {mended.id} has no people yet in the store" in message
+    assert f"it has {ID} 'How old are you?' (90 people), {mended.id}" in message
     assert not out.exists()
     SURVEY.save(tmp_path / "served.json")
     assert run_json("collect", path, "-s", tmp_path / "served.json", "-o", out)["people"] == 90
@@ -103,7 +103,7 @@ def test_of_many_surveys_those_with_the_most_people_are_named(tmp_path):
         survey = fw.Survey(line, {"coin": coin}, title=f"of {people}")
         (number,) = store.add(survey).values()
         rows = [(number, one, rng.bytes(16)) for one in to_bytes(np.zeros(people, np.int64))]
-        store.write([Upload(survey_id(survey), rows)], "2026-01-01")
+        store.write([Upload(survey.id, rows)], "2026-01-01")
     store.close()
     with pytest.raises(StoreError, match=r"'of 7' .*'of 3' .* and others") as error:
         read(tmp_path / "c.db")

@@ -6,7 +6,6 @@ import re
 import pytest
 
 import freewill as fw
-from freewill.collector.surveys import survey_id
 from freewill.device.picture import frame
 from pages_cases import (
     SAME,
@@ -82,7 +81,7 @@ def test_what_is_shown_is_what_is_sent_and_counts_once(browser, served):
             assert one.shown() == body
             told = one.page.locator("dl").inner_text()
             assert row["report_id"] in told
-            assert survey_id(survey) in told
+            assert survey.id in told
             assert served.evidence(name) == evidence_of_bodies(survey, [body])
         one.check()
 
@@ -134,6 +133,7 @@ def test_without_numbers_of_the_collector_the_promise_is_said_alone(browser, ser
                 {
                     "id": head["id"],
                     "closed": None,
+                    "log": head["log"],
                     "explained": explained,
                     "survey": head["survey"],
                 },
@@ -143,7 +143,7 @@ def test_without_numbers_of_the_collector_the_promise_is_said_alone(browser, ser
 
     with person(browser, served) as one:
         one.page.route("**/v1/surveys/*", older)
-        one.page.goto(f"{one.root}/surveys/{survey_id(SURVEYS['map'])}")
+        one.page.goto(f"{one.root}/surveys/{SURVEYS['map'].id}")
         one.choose("map")
         one.heading("How shall it be protected?")
         said = one.page.locator(".option").first.text_content()
@@ -184,7 +184,7 @@ def test_a_question_is_answered_once_whatever_is_chosen_in_whatever_tab(browser,
             one.page.evaluate(
                 """([key, text]) => text === null ? localStorage.removeItem(key)
                     : localStorage.setItem(key, text)""",
-                [f"freewill receipt {survey_id(SURVEYS['line'])}", text],
+                [f"freewill receipt {SURVEYS['line'].id}", text],
             )
             one.page.reload()
             one.page.get_by_text("perhaps it was not received").wait_for()
@@ -205,7 +205,7 @@ RACE = """async ([id, value, choice]) => {
 
 
 def test_tabs_that_draw_at_once_draw_once(browser, served):
-    own = survey_id(SURVEYS["line"])
+    own = SURVEYS["line"].id
     with person(browser, served, "line") as one:
         pages = [one.page, *(one.page.context.new_page() for _ in range(2))]
         for page in pages[1:]:
@@ -223,7 +223,7 @@ def test_tabs_that_draw_at_once_draw_once(browser, served):
 
 def test_the_true_value_leaves_nothing_behind(browser, served):
     """Under a law that never tells the truth, nothing that is asked, sent or kept has it."""
-    root, own = f"http://127.0.0.1:{served.port}", survey_id(SURVEYS["never"])
+    root, own = f"http://127.0.0.1:{served.port}", SURVEYS["never"].id
     with person(browser, served, "never") as one:
         one.choose("never")
         body = one.draw()
@@ -235,7 +235,8 @@ def test_the_true_value_leaves_nothing_behind(browser, served):
         one.page.reload()
         one.heading("You have answered this question")
         assert "zebra" not in one.page.content()
-        expected = {("GET", f"/surveys/{own}"), ("GET", f"/v1/surveys/{own}")}
+        paths = (f"/surveys/{own}", f"/v1/surveys/{own}", "/v1/log")
+        expected = {("GET", path) for path in paths}
         posts = []
         for method, url, sent in one.requests:
             assert url.startswith(root)
@@ -244,7 +245,7 @@ def test_the_true_value_leaves_nothing_behind(browser, served):
                 posts.append((path, sent))
             elif not path.startswith(("/web/", "/device/")):
                 expected.discard((method, path))
-                assert (method, path) in {("GET", f"/surveys/{own}"), ("GET", f"/v1/surveys/{own}")}
+                assert (method, path) in {("GET", one) for one in paths}
             assert "?" not in url
             assert "zebra" not in url + (sent or "")
         assert not expected
@@ -269,7 +270,7 @@ def test_another_survey_of_the_same_question_gets_the_same_report(browser, serve
         served.close("first")
         one.page.goto(served.page("first"))
         one.heading("You have answered this question")
-        receipt = f"freewill receipt {survey_id(SAME['first'])}"
+        receipt = f"freewill receipt {SAME['first'].id}"
         one.page.evaluate("(key) => localStorage.removeItem(key)", receipt)
         one.page.reload()
         one.page.get_by_text("If your report arrived in time").wait_for()

@@ -5,7 +5,6 @@ from contextlib import closing
 
 import pytest
 
-from freewill.collector.surveys import survey_id
 from pages_cases import (
     PATIENCE,
     SURVEYS,
@@ -38,7 +37,7 @@ def browser():
 
 def test_a_browser_killed_while_sending_sends_the_same_report_again(tmp_path, browser, served):
     """The collector has the report and its answer never came; then the browser is gone, at once."""
-    address = f"surveys/{survey_id(SURVEYS['line'])}"
+    address = f"surveys/{SURVEYS['line'].id}"
     with between() as proxy:
         proxy.target, stored, end = served.port, threading.Event(), threading.Event()
 
@@ -82,7 +81,7 @@ def test_a_collector_killed_between_commit_and_answer_is_sent_the_report_again(b
 
         proxy.after = die
         one = Person(own.new_page(), f"http://127.0.0.1:{proxy.port}")
-        one.page.goto(f"{one.root}/surveys/{survey_id(SURVEYS['steps'])}")
+        one.page.goto(f"{one.root}/surveys/{SURVEYS['steps'].id}")
         one.choose("steps")
         body = one.draw()
         one.next("Send")

@@ -9,7 +9,6 @@ import pytest
 
 from contract import ENTRIES, count_reports, g_test
 from device_cases import EPSILON, SIZE, VALUE, lawful
-from freewill.collector.surveys import survey_id
 from freewill.io.decoding import unmarked
 from pages_cases import browsing, evidence_of_bodies, needs_pages, person, serving
 
@@ -59,7 +58,7 @@ def page(served):
 @pytest.mark.parametrize("entry", TRIED, ids=lambda entry: entry.name)
 def test_what_the_page_sent_follows_its_law(served, page, entry):
     survey = served.surveys[entry.name]
-    bodies = page.evaluate(CROWD, [survey_id(survey), VALUE, PEOPLE])
+    bodies = page.evaluate(CROWD, [survey.id, VALUE, PEOPLE])
     assert len({json.loads(body)["report_id"] for body in bodies}) == PEOPLE
     assert served.evidence(entry.name) == evidence_of_bodies(survey, bodies)
     (mechanism,) = survey.mechanisms.values()

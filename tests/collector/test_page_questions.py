@@ -8,7 +8,6 @@ import pytest
 
 from contract import g_test
 from device_cases import skipped
-from freewill.collector.surveys import survey_id
 from freewill.stats.marginals import unfolded
 from pages_cases import STORED, Person, browsing, needs_pages, person, serving
 from question_cases import AGE, PAIR, TRAVEL
@@ -121,7 +120,7 @@ def test_five_people_answer_three_questions_each_in_their_own_way(browser, serve
 def test_what_the_page_drew_follows_the_laws(browser, served):
     choices, people = {"age": "careful", "commute": "open"}, 1500
     with person(browser, served, "pair") as one:
-        given = [survey_id(PAIR), people, {"age": 41, "commute": "on foot"}, choices]
+        given = [PAIR.id, people, {"age": 41, "commute": "on foot"}, choices]
         bodies, answered = one.page.evaluate(CROWD, given)
     assert answered == {"stored": people, "known": 0}
     rows = [json.loads(body) for body in bodies]

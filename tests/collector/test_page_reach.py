@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from device_cases import skipped
-from freewill.collector.surveys import survey_id
 from pages_cases import SURVEYS, browsing, needs_pages, person, serving
 
 pytestmark = needs_pages
@@ -200,7 +199,7 @@ def test_the_receipt_can_be_kept(browser, served):
         text = saving.value.path().read_text()
         for part in (
             body,
-            survey_id(SURVEYS["line"]),
+            SURVEYS["line"].id,
             '{"stored":1,"known":0}',
             "How old are you?",
         ):

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 import freewill as fw
-from freewill.collector.surveys import survey_id
 from freewill.domain.outputs import Reason
 from freewill.io.decoding import SentReader, longest_report, unmarked
 from service_cases import ID, MENU, SHY, SURVEY, needs_serve, sent, served, stored
@@ -305,7 +304,7 @@ def test_bodies_wait_in_bounded_memory_and_bounded_time(path, monkeypatch):
 
 def test_several_surveys_under_one_server_keep_apart(path):
     async def work(client):
-        shy = survey_id(SHY)
+        shy = SHY.id
         one = sent("coin", "no")
         assert (await client.post(one, survey=shy)).json == {"stored": 1, "known": 0}
         assert (await client.post({**one, "report": 1}, survey=shy)).json["known"] == 1
@@ -324,7 +323,7 @@ def test_several_surveys_under_one_server_keep_apart(path):
         got = (await client.get(f"/v1/surveys/{shy}")).json
         assert fw.Survey.from_spec(got["survey"]) == SHY
         assert got["explained"] == fw.explain(SHY).for_devices()
-        assert survey_id(fw.Survey.from_spec(got["survey"])) == shy
+        assert fw.Survey.from_spec(got["survey"]).id == shy
         assert got["closed"] is None
         store = client.made.store
         assert (store.evidence(shy).people, store.evidence(ID).people) == (1, 1)

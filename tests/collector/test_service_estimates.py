@@ -11,7 +11,6 @@ import pytest
 import freewill as fw
 from freewill.collector import estimates, questions
 from freewill.collector.estimates import WAITING
-from freewill.collector.surveys import survey_id
 from freewill.domain.survey import Survey
 from service_cases import LINE, PATIENCE, SHY, SURVEY, needs_serve, people, sent, served
 
@@ -173,7 +172,7 @@ def test_what_takes_long_stands_in_nobodys_way(path):
 
     async def work(client):
         client.made.estimates._later.compute = slow
-        other = survey_id(SURVEY)
+        other = SURVEY.id
         await client.post(people(MANY, 300, np.random.default_rng(16)))
         assert (await asked(client)).json["uncertainty"]["pending"]
         assert await asyncio.to_thread(started.wait, PATIENCE)

@@ -12,7 +12,6 @@ import sys
 import numpy as np
 import pytest
 
-from freewill.collector.surveys import survey_id
 from freewill.domain.survey import Survey
 from hostile_bodies import mutated
 from service_cases import SHY, SURVEY, needs_serve, new_id, people, served
@@ -111,7 +110,7 @@ def test_mutated_bodies_are_answered_as_a_naive_reader_would(tmp_path, survey):
         assert min(right, wrong) > BODIES // 20  # both were tried
         evidence = client.made.store.evidence(client.survey)  # in which every row is checked again
         assert evidence.people == stored
-        assert client.survey == survey_id(survey)
+        assert client.survey == survey.id
 
     served(work, tmp_path / "store.db", survey)
 

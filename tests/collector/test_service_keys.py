@@ -9,7 +9,7 @@ import freewill as fw
 from freewill.collector.keys import keys_of
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store
-from freewill.collector.surveys import Stored, Upload, canonical, survey_id, to_bytes
+from freewill.collector.surveys import Stored, Upload, to_bytes
 from freewill.domain.survey import Survey
 from service_cases import LINE
 
@@ -31,9 +31,9 @@ def test_an_id_counts_once_in_each_survey(store):
     for survey in surveys:
         (number,) = store.add(survey).values()
         for stored in (1, 0):
-            upload = Upload(survey_id(survey), [(number, output, own)])
+            upload = Upload(survey.id, [(number, output, own)])
             assert store.write([upload], "2026-01-01") == [Stored(stored, 1 - stored)]
-    assert [store.evidence(survey_id(survey)).people for survey in surveys] == [1, 1]
+    assert [store.evidence(survey.id).people for survey in surveys] == [1, 1]
 
 
 def test_ids_that_count_are_kept_in_no_order():
@@ -56,7 +56,7 @@ def test_another_law_is_another_survey():
     laws = [fw.Shokri(few, 1.0, selection=way).matrix for way in ("max-entropy", "vertex")]
     surveys = [Survey(few, {"s": fw.Shokri(few, 1.0).with_law(law)}) for law in laws]
     assert surveys[0].spec() == surveys[1].spec()
-    assert survey_id(surveys[0]) != survey_id(surveys[1])
-    again = Survey.from_spec(json.loads(canonical(surveys[1])))
-    assert survey_id(again) == survey_id(surveys[1])
+    assert surveys[0].id != surveys[1].id
+    again = Survey.from_spec(json.loads(surveys[1].canonical))
+    assert again.id == surveys[1].id
     assert np.array_equal(again.mechanisms["s"].matrix, laws[1])

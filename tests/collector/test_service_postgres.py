@@ -10,7 +10,7 @@ from cli_cases import refused
 from freewill.collector.database import StoreBusyError, StoreError
 from freewill.collector.postgres import MOST_READERS, shown_url
 from freewill.collector.store import open_store, read_store
-from freewill.collector.surveys import Stored, Upload, evidence_of, survey_id
+from freewill.collector.surveys import Stored, Upload, evidence_of
 from freewill.collector.tokens import token_digest
 from freewill.errors import ParameterError
 from postgres_cases import needs_postgres, rows_of, server, sql, url
@@ -207,7 +207,7 @@ def test_conflicts_closed_surveys_and_newer_stores(url):
     with pytest.raises(StoreError, match=words), ExitStack() as stack:
         read_store(url, SHY, stack)
     store.add(SHY)
-    words = f"no people yet in the store .*: it has {ID} .10 people., {survey_id(SHY)} .0 people"
+    words = f"no people yet in the store .*: it has {ID} .10 people., {SHY.id} .0 people"
     with pytest.raises(StoreError, match=words), ExitStack() as stack:
         read_store(url, SHY, stack)
     with store._writing():

@@ -29,14 +29,13 @@ from freewill.collector.surveys import (
     page_rows,
     people_by_day,
     people_of,
-    survey_id,
     to_bytes,
 )
 from freewill.domain.survey import Survey
 from freewill.stats.collect import collect
 from service_cases import LINE, SHY, SURVEY, small_places, stored_ids
 
-ID = survey_id(SURVEY)
+ID = SURVEY.id
 
 
 @pytest.fixture
@@ -65,7 +64,7 @@ def test_counts_grow_into_the_evidence_that_the_library_collects(store, survey):
         name: SHY.mechanisms[name] for name in ("coin", "narrow")
     })  # fmt: skip
     rows, expected = rows_of(store, survey, 3000, rng)
-    own = survey_id(survey)
+    own = survey.id
     for start in range(0, len(rows), 700):
         some = rows[start : start + 700]
         assert store.write([Upload(own, some)], "2026-01-01") == [Stored(len(some), 0)]
@@ -95,7 +94,7 @@ def test_uploads_are_counted_as_a_naive_collector_counts_them(tmp_path_factory, 
     kept, expected, found = {}, [], []
     for group in groups:
         uploads = [[(numbers[m], output, own) for m, output, own in rows] for rows in group]
-        found += store.write([Upload(survey_id(survey), rows) for rows in uploads], "2026-01-01")
+        found += store.write([Upload(survey.id, rows) for rows in uploads], "2026-01-01")
         for rows in uploads:
             own, clash = {}, []
             for place, (number, output, report_id) in enumerate(rows):
@@ -112,7 +111,7 @@ def test_uploads_are_counted_as_a_naive_collector_counts_them(tmp_path_factory, 
     counts = Counter(kept.values())
     with store.view() as view:
         assert {(m, bytes(o)): n for m, o, n in view.rows("SELECT * FROM counts")} == counts
-        assert people_of(view, store.survey(view, survey_id(survey))) == len(kept)
+        assert people_of(view, store.survey(view, survey.id)) == len(kept)
         assert len(stored_ids(view)) == len(kept)
     store.close()
 
@@ -160,7 +159,7 @@ def files_of_the_same(folder):
 def test_pages_mix_early_and_late_reports(store):
     """Reports that came first are not those of any page, once the store was put in order."""
     (number,) = store.add(Survey(LINE, {"bits": SURVEY.mechanisms["bits"]})).values()
-    own = survey_id(Survey(LINE, {"bits": SURVEY.mechanisms["bits"]}))
+    own = Survey(LINE, {"bits": SURVEY.mechanisms["bits"]}).id
     rng = np.random.default_rng(3)
     for batch in range(20):  # the first byte of a report says when it came
         raw = rng.integers(0, 256, (1000, 13), dtype=np.uint8)
@@ -188,7 +187,7 @@ def test_nothing_is_kept_of_when_and_where(store, tmp_path):
     query = "SELECT name, sql FROM sqlite_master WHERE type = 'table'"
     tables = dict(connection.execute(query))
     ids = {"reports", "runs", "settled"}
-    assert set(tables) == {"facts", "surveys", "mechanisms", "counts", "pages", "days"} | ids
+    assert set(tables) == {"facts", "surveys", "mechanisms", "counts", "pages", "days", "log"} | ids
     for words in ("time", "address", "agent", "ip"):
         assert not any(words in sql.lower().split() for sql in tables.values())
     for name in ("counts", "pages", "days"):

@@ -113,7 +113,7 @@ def test_reports_are_known_and_foreign_ones_refused():
       return [said("both", "0311"), said("shy", "010200000003000000"), said("shy", "00".repeat(9))];
     }"""
     said = evaluated(body, {"spec": survey.for_devices()})
-    assert said == [[["k-rr", "3"], ["rappor", "11"]], [["a part", "2:3"]], []]
+    assert said == [[["k-rr", "3"], ["rappor", "11"]], [["local-hashing", "2:3"]], []]
 
 
 def program_of(spec):

@@ -173,7 +173,7 @@ def test_what_stays_hidden_stays_hidden(epsilon):
         (fw.KRR(AGES, 5.01), "weak"),
         (fw.RAPPOR(AGES, 5.01), "weak"),
         (fw.Geometric(AGES, 0.2), "are 33 years apart on average"),
-        (fw.Matrix(MENU, np.roll(np.eye(3), 1, axis=1)), "weak"),
+        (fw.Matrix(MENU, np.roll(np.eye(3), 1, axis=1)), "100 % tell the true answer"),
     ],
     ids=str,
 )

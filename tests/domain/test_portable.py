@@ -9,7 +9,6 @@ import pytest
 
 import freewill as fw
 from freewill.collector.store import open_store
-from freewill.collector.surveys import canonical, survey_id
 from freewill.domain import survey as surveys
 from freewill.domain.mechanisms.registry import portable_alphabet, portable_spec
 from freewill.io import evidence_file
@@ -87,8 +86,8 @@ def test_what_would_not_come_back_is_refused_by_every_writer(name, tmp_path):
         lambda: survey.save(tmp_path / "s.json"),
         survey.spec,
         survey.for_devices,
-        lambda: survey_id(survey),
-        lambda: canonical(survey),
+        lambda: survey.id,
+        lambda: survey.canonical,
     ):
         with pytest.raises(fw.SurveyError, match=f"{what}.* cannot be saved: .*Nothing was"):
             write()

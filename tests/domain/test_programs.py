@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.collector.surveys import canonical, survey_id
 from freewill.domain.mechanisms import registry
 from freewill.domain.survey import Survey
 from freewill.errors import SpecError, SurveyError
@@ -48,10 +47,10 @@ def test_surveys_without_programs_stay_as_they_were():
 
 
 def test_a_survey_keeps_its_id_whatever_its_programs_are(monkeypatch):
-    before = survey_id(SURVEY)
-    assert "programs" not in json.loads(canonical(SURVEY))
+    before = SURVEY.id
+    assert "programs" not in json.loads(SURVEY.canonical)
     monkeypatch.setattr(HalfBits, "program", lambda self: None)
-    assert survey_id(SURVEY) == before
+    assert SURVEY.id == before
 
 
 def changed(name, **fields):

@@ -300,10 +300,11 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "survey.save": (SURVEY.save, {"path": PATH}),
     "survey.find": (SURVEY.find, {"name": "k"}),
+    "verify_log": (fw.verify_log, {"entries": [], "head": ""}),
     "Survey with texts": (Drawn(worded), WORDS),
     "Device": (
         fw.Device,
-        {"offered": SURVEY, "memory": MEMORY, "budget": None, "question": "what-is-it"},
+        {"offered": SURVEY, "memory": MEMORY, "question": "what-is-it", "survey_id": SURVEY.id},
     ),
     "Device.report": (Drawn(reporting), {"value": 1, "choice": "k"}),
     "Device.row": (Drawn(rowing), {"value": 1, "choice": "bits"}),

@@ -79,6 +79,35 @@ export const TRIALS = {
     );
   },
 
+  /** Say what surveys are called, texts. */
+  surveyIds({ surveyId }, { given }) {
+    return given.map(surveyId);
+  },
+
+  /** Answer surveys, each a text and the id that was asked for, if any: a report of the first value by every choice. */
+  answered(freewill, { given }) {
+    const rows = (/** @type {any} */ [text, id]) => {
+      try {
+        const survey = freewill.Survey.parse(text, { id });
+        const parts = [...(survey.questions ?? new Map([["", survey]])).values()];
+        return parts.flatMap((one) => one.menu().map(({ name }) => one.report(name, one.alphabet.decode(0))));
+      } catch (error) {
+        return { [error instanceof freewill.FreewillError ? "error" : "broke"]: String(/** @type {Error} */ (error).message) };
+      }
+    };
+    return given.map(rows);
+  },
+
+  /** Say what becomes of logs of surveys: heads, or why they are refused. */
+  logs(freewill, { given }) {
+    return given.map((/** @type {any} */ one) => answer(freewill, () => freewill.verifyLog(one)));
+  },
+
+  /** Check surveys against logs; each of them is given as the arguments of checkLogged. */
+  logged(freewill, { given }) {
+    return given.map((/** @type {any} */ one) => answer(freewill, () => freewill.checkLogged(.../** @type {[any]} */ (one))));
+  },
+
   /** Read surveys, texts, and give the names and ids of their mechanisms. */
   verdicts(freewill, { given }) {
     return given.map((/** @type {string} */ one) => {

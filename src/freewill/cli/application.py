@@ -21,6 +21,7 @@ COMMANDS = (
     "plan",
     "serve",
     "token",
+    "verify",
     "obfuscate",
     "collect",
     "merge",
@@ -167,13 +168,14 @@ def freewill(
 ) -> None:
     """Everyone picks their own privacy mechanism; the distribution still comes back.
 
-    `init` makes a survey, and `serve` collects noisy reports from people's devices over HTTP.
-    `collect` counts reports into evidence, and `merge` adds evidence together. `estimate`
-    reconstructs the distribution of the true values by maximum likelihood, with a certificate.
-    `compare` tests whether two bodies of evidence differ, and `check` whether the assumptions hold.
-    `plan` computes how many people are needed. `menu`, `compare-mechanisms`, `calibrate` and
-    `audit` help to choose mechanisms, `explain` says what they promise in plain words, and
-    `obfuscate` simulates devices. `experiment` and `reproduce` compare methods.
+    `init` makes a survey, and `serve` collects noisy reports from people's devices over HTTP;
+    `verify` checks that a collector shows everyone the same surveys. `collect` counts reports into
+    evidence, and `merge` adds evidence together. `estimate` reconstructs the distribution of the
+    true values by maximum likelihood, with a certificate. `compare` tests whether two bodies of
+    evidence differ, and `check` whether the assumptions hold. `plan` computes how many people are
+    needed. `menu`, `compare-mechanisms`, `calibrate` and `audit` help to choose mechanisms,
+    `explain` says what they promise in plain words, and `obfuscate` simulates devices. `experiment`
+    and `reproduce` compare methods.
 
     Exit codes: 0 success; 1 a guarantee or check fails, or an estimate does not converge; 2 invalid
     usage or input; 3 an internal error.

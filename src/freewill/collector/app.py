@@ -32,12 +32,15 @@ from freewill.collector.questions import Subject, subject_of
 from freewill.collector.records import intake_of
 from freewill.collector.site import site_routes
 from freewill.collector.store import Store
-from freewill.collector.surveys import MIN_PEOPLE, evidence_of, people_by_day, people_of, survey_id
+from freewill.collector.survey_log import log_end, log_entries
+from freewill.collector.surveys import MIN_PEOPLE, evidence_of, people_by_day, people_of, today
 from freewill.collector.tokens import STORE_ALONE, Access, Role, Sources, Tokens, not_yours
-from freewill.collector.writer import Writer, today
+from freewill.collector.writer import Writer
 from freewill.core.presented import json_bytes
+from freewill.core.texts import whole
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
+from freewill.errors import shown
 from freewill.io.evidence_file import save_evidence
 
 _REPORTS = re.compile("/v1/surveys/([^/]*)/reports")
@@ -59,6 +62,13 @@ _QUESTION = (
 )
 
 
+_MOST_ENTRIES = 1000
+_FROM = openapi.parameter(
+    "from",
+    "The number of the first entry",
+    {"type": "integer", "minimum": 1, "default": 1},
+    required=False,
+)
 _OF = openapi.parameter(
     "of",
     "Of a survey of several questions: which one, or two of them with a comma between",
@@ -88,9 +98,7 @@ class Collector:
     ) -> None:
         self.store, self.public = store, public
         self.tokens = Tokens(store.token_hashes, tokens)
-        self.intakes = {
-            survey_id(survey): intake_of(survey, store.add(survey)) for survey in surveys
-        }
+        self.intakes = {survey.id: intake_of(survey, store.add(survey)) for survey in surveys}
         self.writer, self.estimates = Writer(store), Estimates(store, min_people)
         self.uploads = Uploads(self.intakes, self.writer)
         self.plans = Plans(self.estimates)
@@ -119,9 +127,24 @@ class Collector:
         """Return a survey: what a device needs to answer it."""
         with self.store.view() as view:
             closed = self.store.survey(view, intake.id).closed
-        head = json_bytes({"id": intake.id, "closed": closed, "public": self.public})
+        logged = self.store.logged(intake.id)._asdict()
+        head = json_bytes({"id": intake.id, "closed": closed, "public": self.public, "log": logged})
         body = head[:-1] + b',"explained":' + intake.explained + b',"survey":' + intake.spec + b"}"
         return Response(body, media_type=JSON)
+
+    @Operation("/v1/log", openapi.Log, (422,), query=(_FROM,))
+    def log(self, request: Request) -> openapi.Log:
+        """Return the public log of surveys: what was served and closed, each entry bound to all.
+
+        At most 1,000 entries at once, from the number that is asked for on.
+        """
+        first = whole(request.query_params.get("from", "1"))
+        if first is None or first < 1:
+            what = f"from={shown(request.query_params['from'])}"
+            raise RefusedError(422, what, "Expected the number of an entry: 1, 2, ...")
+        with self.store.view() as view:
+            entries: Any = log_entries(view, first, _MOST_ENTRIES)
+            return {**log_end(view)._asdict(), "entries": entries}  # type: ignore[typeddict-item]
 
     @Operation(f"{SURVEY}/people", openapi.People, (404,), access="viewer")
     def people(self, request: Request, intake: Intake) -> openapi.People:

@@ -28,14 +28,19 @@ CREATE TABLE pages (
 ){keyed};
 CREATE TABLE days (
     mechanism {integer}, day TEXT, people {integer} NOT NULL, PRIMARY KEY (mechanism, day)
-){keyed}
+){keyed};
+CREATE TABLE log (
+    number {integer} PRIMARY KEY, what TEXT NOT NULL, survey TEXT NOT NULL, devices TEXT NOT NULL,
+    day TEXT NOT NULL, previous TEXT NOT NULL, head TEXT NOT NULL
+)
 """
 """The tables, with the words that databases differ in left out.
 
 No table tells when, from where or in which order a report came: `reports`, `runs` and `settled`
 have keys of ids (`keys.py`, `ids.py`) in their order, and nothing of what came with them; `counts`
 how many people sent an output; `pages` the reports that do not repeat (`surveys.py`); `days` how
-many people chose a mechanism on a day.
+many people chose a mechanism on a day. `log` tells which surveys were served and closed, for
+everyone to see (`survey_log.py`).
 """
 OLD_VERSION = 2
 """The version that is still read, and made anew by who opens it to write."""

@@ -15,7 +15,7 @@ from freewill.collector.answers import Faults, RefusedError
 from freewill.collector.bodies import ONE, decoded
 from freewill.collector.keys import ID_BYTES
 from freewill.collector.openapi import LINES, SURVEY, Operation, Sent
-from freewill.collector.surveys import Row, Upload, survey_id, to_bytes
+from freewill.collector.surveys import Row, Upload, to_bytes
 from freewill.collector.writer import Writer
 from freewill.core.presented import json_bytes
 from freewill.core.types import Reports
@@ -89,7 +89,7 @@ class Intake:
     """Checks what is sent for one survey: of an upload with a wrong report, nothing is taken."""
 
     def __init__(self, survey: Survey, numbers: dict[str, int]) -> None:
-        self.survey, self.id = survey, survey_id(survey)
+        self.survey, self.id = survey, survey.id
         self.explained = json_bytes(explain(survey).for_devices())
         self.spec = json_bytes(survey.for_devices())
         """The survey as it is given out; that of a large law is not written anew for everyone."""

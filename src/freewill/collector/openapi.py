@@ -4,7 +4,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -134,16 +134,44 @@ class Surveys(TypedDict):
     surveys: list[Listed]
 
 
+class Place(TypedDict):
+    """An entry of the public log: its number, and the head with it."""
+
+    number: Count
+    head: str
+
+
+class Entry(TypedDict):
+    """A survey was served, or closed; `previous` is the head before, `devices` a hash of all.
+
+    That is, of the survey as devices are given it, programs too; of what was closed, nothing.
+    """
+
+    number: Count
+    what: Literal["served", "closed"]
+    survey: str
+    devices: str
+    day: str
+    previous: str
+
+
+class Log(Place):
+    """The public log of surveys: its last number and head, and entries from some number on."""
+
+    entries: list[Entry]
+
+
 class Survey(TypedDict):
     """A survey; where it is public, everyone may see the estimate.
 
     `explained` has, of each choice, the numbers and the picture that people are shown; of several
-    questions, by question.
+    questions, by question. `log` is where the public log says that it is served so.
     """
 
     id: str
     closed: str | None
     public: bool
+    log: Place
     explained: list[dict[str, Any]] | dict[str, list[dict[str, Any]]]
     survey: dict[str, Any]
 

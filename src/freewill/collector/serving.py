@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from freewill.collector.database import StoreError
 from freewill.collector.store import Store, open_store
-from freewill.collector.surveys import MIN_PEOPLE, survey_id
+from freewill.collector.surveys import MIN_PEOPLE
 from freewill.collector.tokens import STORE_ALONE, Sources
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, why
@@ -180,7 +180,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 def _distinct_ids(surveys: dict[str, Survey]) -> dict[str, str]:
     """Return the ids of surveys, by the names of their files; refuse one that is named twice."""
-    ids = {name: survey_id(survey) for name, survey in surveys.items()}
+    ids = {name: survey.id for name, survey in surveys.items()}
     names: dict[str, str] = {}
     for name, own in ids.items():
         first = names.setdefault(own, name)

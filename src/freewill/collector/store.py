@@ -18,10 +18,12 @@ from freewill.collector.answers import Faults, RefusedError
 from freewill.collector.database import Database, Reader, StoreError
 from freewill.collector.ids import Ids, Settled
 from freewill.collector.keys import SECRET_BYTES, keys_of
-from freewill.collector.surveys import Row, Stored, StoredSurvey, Upload, evidence_of
+from freewill.collector.survey_log import Place, add_entry, served
+from freewill.collector.surveys import Row, Stored, StoredSurvey, Upload, evidence_of, today
 from freewill.collector.tokens import Role, token_digest
 from freewill.core.types import IntArray, slices
 from freewill.domain.survey import Survey
+from freewill.domain.survey_log import CLOSED, devices_hash
 from freewill.stats.evidence import Evidence
 
 _TIDY_BYTES = 1 << 27
@@ -51,7 +53,7 @@ class Store:
     >>> store = open_store(f"{folder.name}/store.db")
     >>> (number,) = store.add(survey).values()
     >>> row = (number, (1).to_bytes(8, "little"), bytes(range(16)))
-    >>> own = surveys.survey_id(survey)
+    >>> own = survey.id
     >>> store.write([Upload(own, [row])], "2026-01-01")
     [Stored(stored=1, known=0)]
     >>> store.write([Upload(own, [row])], "2026-01-02")
@@ -67,6 +69,7 @@ class Store:
         self._widths: dict[int, int] = {}
         self._heads: dict[int, bytes] = {}
         self._surveys: dict[str, StoredSurvey] = {}
+        self._logged: dict[str, Place] = {}
         with database.writing():
             secret = secrets.token_bytes(SECRET_BYTES)
             database.run(
@@ -118,12 +121,13 @@ class Store:
     def add(self, survey: Survey) -> dict[str, int]:
         """Take in a survey, unless it is there; return the numbers of its mechanisms by their ids.
 
-        A survey is known by the hash of its description: another description is another survey.
+        A survey is known by the hash of its description: another description is another survey. The
+        public log says that it is served.
         """
-        own = surveys.survey_id(survey)
+        own = survey.id
         with self._writing():
             statement = "INSERT INTO surveys VALUES (?, ?, NULL) ON CONFLICT (id) DO NOTHING"
-            self._database.run(statement, [(own, surveys.canonical(survey))])
+            self._database.run(statement, [(own, survey.canonical)])
             ((last,),) = self._database.rows("SELECT coalesce(max(number), 0) FROM mechanisms")
             offered = sorted(mechanism.id for mechanism in survey.mechanisms.values())
             new = [(last + place, own, key) for place, key in enumerate(offered, 1)]
@@ -131,6 +135,8 @@ class Store:
             self._database.run(statement, new)
             query = "SELECT mechanism, number FROM mechanisms WHERE survey = ?"
             numbers: dict[str, int] = dict(self._database.rows(query, (own,)))
+            devices = devices_hash(survey.for_devices())
+            self._logged[own] = served(self._database, own, devices, today())
         self._surveys[own] = StoredSurvey(own, survey, numbers, None)
         for mechanism in survey.mechanisms.values():
             self._heads[numbers[mechanism.id]] = self._secret + bytes.fromhex(own)
@@ -143,11 +149,16 @@ class Store:
         ((closed,),) = view.rows("SELECT closed FROM surveys WHERE id = ?", (survey,))
         return replace(self._surveys[survey], closed=closed)
 
+    def logged(self, survey: str) -> Place:
+        """Return where the public log says that a survey is served as it was added here."""
+        return self._logged[survey]
+
     def close_survey(self, survey: str, day: str) -> None:
         """Take no more reports for a survey, whichever process they come to."""
         with self._writing():
             statement = "UPDATE surveys SET closed = ? WHERE id = ? AND closed IS NULL"
-            self._database.run(statement, [(day, survey)])
+            if self._database.run(statement, [(day, survey)]):
+                add_entry(self._database, CLOSED, survey, "", day)
 
     def write(self, uploads: Sequence[Upload], day: str) -> list[Outcome]:
         """Store uploads in one transaction and say what became of each.
@@ -320,7 +331,7 @@ def read_store(where: str | Path, survey: Survey, holding: ExitStack) -> Evidenc
     stored = surveys.stored_survey(view, survey)
     evidence = None if stored is None else evidence_of(view, stored)
     if evidence is None or not evidence.people:
-        own, name = surveys.survey_id(survey), shown_store(str(where))
+        own, name = survey.id, shown_store(str(where))
         fault = "is not in" if evidence is None else "has no people yet in"
         raise StoreError(
             f"survey {own} {fault} the store {name}: {surveys.surveys_in_words(view)}. Expected "

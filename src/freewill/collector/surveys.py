@@ -1,16 +1,14 @@
-"""A survey in a store: its id, how its reports lie there, and what is read of them at one moment.
+"""A survey in a store: how its reports lie there, and what is read of them at one moment.
 
 Reports that repeat are counted. Those that do not lie in pages: rows of equal length, in an order
 that is mute.
 """
 
-import hashlib
-import json
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -56,27 +54,13 @@ class Stored(NamedTuple):
     known: int
 
 
-def canonical(survey: Survey) -> str:
-    """Return the description of a survey in one spelling: equal surveys, equal texts.
+def today() -> str:
+    """Return the day, in UTC: all that is ever kept of when a report came.
 
-    It has all laws that are solved for: of several that are optimal, reports follow one. Programs
-    for devices follow from the mechanisms, and are no part of it.
+    >>> len(today())
+    10
     """
-    whole = survey.with_laws()
-    return json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def survey_id(survey: Survey) -> str:
-    """Return the name of a survey, the same on every machine: 128 bits of a hash of all of it.
-
-    >>> import freewill as fw
-    >>> line = fw.Linear(0, 9)
-    >>> first = fw.Survey(line, {"a": fw.KRR(line, 1.0), "b": fw.KRR(line, 2.0)})
-    >>> other = fw.Survey(line, {"b": fw.KRR(line, 2.0), "a": fw.KRR(line, 1.0)})
-    >>> survey_id(first) == survey_id(other), len(survey_id(first))
-    (True, 32)
-    """
-    return hashlib.sha256(canonical(survey).encode()).hexdigest()[:32]
+    return datetime.now(UTC).date().isoformat()
 
 
 def row_width(mechanism: Mechanism) -> int:
@@ -157,7 +141,7 @@ class StoredSurvey:
 
 def stored_survey(view: Reader, survey: Survey) -> StoredSurvey | None:
     """Return a survey as a store has it, if it does: what is stored under its id is the survey."""
-    own, spec = survey_id(survey), canonical(survey)
+    own, spec = survey.id, survey.canonical
     described = list(view.rows("SELECT spec, closed FROM surveys WHERE id = ?", (own,)))
     if not described:
         return None

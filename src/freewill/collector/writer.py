@@ -7,14 +7,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import groupby
 from typing import TypeAlias
 
 from freewill.collector.answers import RefusedError, busy
 from freewill.collector.database import StoreBusyError, StoreFullError
 from freewill.collector.store import Outcome, Store
-from freewill.collector.surveys import Stored, Upload
+from freewill.collector.surveys import Stored, Upload, today
 from freewill.errors import several
 
 _Waiting: TypeAlias = tuple[Upload, "asyncio.Future[Outcome]"]
@@ -22,15 +21,6 @@ MOST_WAITING = 400_000
 """Reports that wait to be written, or are being written; more are told to come again."""
 _GROUP_ROWS = 100_000
 """Reports after which a group is committed, whatever else waits."""
-
-
-def today() -> str:
-    """Return the day, in UTC: all that is ever kept of when a report came.
-
-    >>> len(today())
-    10
-    """
-    return datetime.now(UTC).date().isoformat()
 
 
 @dataclass

@@ -79,6 +79,16 @@ def same_words(text: str) -> str:
     return re.sub(r"\s+", " ", unicodedata.normalize("NFC", text)).strip()
 
 
+def same_look(name: str) -> str:
+    r"""Return what people see of a name: letters by NFKC, no blanks or marks that nobody sees.
+
+    >>> same_look("care\u200bful ") == same_look("\uff43areful")
+    True
+    """
+    letters = unicodedata.normalize("NFKC", name)
+    return "".join(one for one in letters if unicodedata.category(one) not in {*_UNSEEN, "Zs"})
+
+
 def checked_unit(unit: Any, error: type[FreewillError] = ParameterError) -> str:
     """Return the name of a unit, or nothing, after checking that it is a name in the singular.
 

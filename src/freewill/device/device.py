@@ -61,7 +61,8 @@ class Device:
     path or a `Memory`, the report that was sent for a question is sent again, whatever the value
     is now and whatever is chosen: a second draw would add its epsilon to the first. What was sent
     is known by the question: `question_id` or the question of the survey, or `question`, which
-    must be given where the survey says neither. A `budget` refuses what costs too much.
+    must be given where the survey says neither. A `budget` refuses what costs too much. By
+    `survey_id`, the id that the person was asked to answer, a survey from elsewhere is checked.
 
     Of a mechanism of two steps a memory keeps the permanent answer too, and each `period` that a
     report is asked for gets a fresh one drawn from it (docs/longitudinal.md).
@@ -93,7 +94,10 @@ class Device:
         memory: Memory | str | os.PathLike[str] | None = None,
         budget: Budget | None = None,
         question: str | None = None,
+        survey_id: str | None = None,
     ) -> None:
+        if survey_id is not None:
+            _check_id(offered, survey_id)
         if not (budget is None or isinstance(budget, Budget)):
             raise DeviceError(f"budget={shown(budget)}: expected a budget, such as fw.Budget(2).")
         own = None if memory is None else as_memory(memory)
@@ -334,6 +338,18 @@ def _menu(offered: Any) -> dict[str, Mechanism]:
     raise DeviceError(
         f"a device with {shown(offered)}: expected a mechanism, such as KRR, or a survey."
     )
+
+
+def _check_id(offered: Any, asked: Any) -> None:
+    """Refuse a survey that is not the one that was asked for."""
+    own = offered.id if isinstance(offered, Survey) else None
+    if own is None or own != asked:
+        what = f"the survey that came is {own}" if own else "a mechanism alone has no such id"
+        raise DeviceError(
+            f"survey_id={shown(asked)}, and {what}: it asks other things, or protects them "
+            f"otherwise, than what was to be answered. Nothing is drawn by it. Ask whoever sent "
+            f"it for the survey of that id."
+        )
 
 
 def _question(offered: Any, given: Any, needed: bool) -> str | None:

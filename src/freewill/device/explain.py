@@ -212,8 +212,8 @@ def _warnings(facts: Facts) -> list[str]:
     """Say where the promise is empty, if it is; the worst alone."""
     if facts.hides_nothing:
         return [say(facts.kind, "warnings", "nothing")]
-    if facts.tells_truth and facts.truths is not None:
-        return [say(facts.kind, "warnings", "truth", chance=_chance(facts, facts.truths[1]))]
+    if facts.tells_truth:
+        return [say(facts.kind, "warnings", "truth", chance=_chance(facts, facts.told))]
     if not facts.weak:
         return []
     if facts.promise == "geo" and facts.distances is not None:

@@ -9,6 +9,7 @@ from typing import Any
 from freewill.device.budget import cost
 from freewill.device.memory import Amount
 from freewill.device.words import in_digits, odds, say
+from freewill.domain.guarantees.audit import MOST_EXPONENT
 from freewill.domain.questionnaire import Questionnaire
 from freewill.errors import ParameterError, printable, raised_as, shown
 
@@ -52,7 +53,7 @@ class SumExplanation:
     """What the chosen mechanisms cost by question, and all together; `sentences` say it."""
 
     costs: dict[str, Amount]
-    sentences: tuple[str, str]
+    sentences: tuple[str, ...]
 
     @property
     def sum(self) -> Amount:
@@ -88,7 +89,9 @@ def sum_explanation(survey: Questionnaire, choices: Any) -> SumExplanation:
     named = [say("", "together", "part", name=n, epsilon=_digits(c)) for n, c in costs.items()]
     first = say("", "together", "sum", sum=_digits(total), parts=", ".join(named))
     which = "infinite" if total == math.inf else "any" if total else "nothing"
-    return SumExplanation(costs, (first, say("", "together", which, odds=odds(float(total)))))
+    weak = [say("", "together", "weak")] if total > MOST_EXPONENT else []
+    then = say("", "together", which, odds=odds(float(total)))
+    return SumExplanation(costs, (first, then, *weak))
 
 
 def _digits(given: Amount) -> str:

@@ -13,7 +13,12 @@ import numpy as np
 
 from freewill.core.types import FloatArray, Spec
 from freewill.domain.alphabets.base import Alphabet, distances, refuse_vast
-from freewill.domain.guarantees.audit import MOST_EXPONENT, MOST_TRUTH, typical_distance
+from freewill.domain.guarantees.audit import (
+    MOST_EXPONENT,
+    MOST_TRUTH,
+    chance_of_truth,
+    typical_distance,
+)
 from freewill.domain.guarantees.epsilon import audit_epsilon
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
@@ -38,7 +43,8 @@ class Facts:
 
     `epsilon` is the promised one, of the kind `promise`: "ldp", "geo", or "loss" where `loss` is
     what an adversary is sure to lose, and epsilon what the law turns out to give. `truths` are the
-    least, the mean and the largest chance that a report is the true value; `error` is the mean
+    least, the mean and the largest chance that a report is the true value; `told` is how often it
+    is, or the best guess from a table is right, whichever is more often; `error` is the mean
     distance between report and value, and the largest that 1 report in 20 reaches. `distances` are
     those of the nearest two values, of two typical ones and of the furthest. Where a report names
     a set of values, `bits` are the chances that the own value is in it, and another; `support` says
@@ -54,6 +60,7 @@ class Facts:
     loss: float | None
     own_loss: bool
     truths: tuple[float, float, float] | None
+    told: float
     error: tuple[float, float] | None
     distances: tuple[float, float, float] | None
     bits: tuple[float, float] | None
@@ -78,8 +85,8 @@ class Facts:
 
     @property
     def tells_truth(self) -> bool:
-        """Whether next to all reports are the true value."""
-        return self.alphabet.size > 1 and self.truths is not None and self.truths[1] > MOST_TRUTH
+        """Whether next to all reports tell the true value."""
+        return self.alphabet.size > 1 and self.told > MOST_TRUTH
 
     @property
     def weak(self) -> bool:
@@ -135,6 +142,7 @@ def facts(mechanism: Mechanism) -> Facts:
         loss=None if ldp else _loss(mechanism, promise),
         own_loss=isinstance(mechanism, Shokri) and mechanism.guess_loss is not None,
         truths=None if truths is None else (truths.min(), truths.mean(), truths.max()),
+        told=max(chance_of_truth(mechanism) or 0.0, 0.0 if truths is None else truths.mean()),
         error=None if law is None else mean_and_far(*law),
         distances=None if plane is None or alphabet.size < 2 else _distances(alphabet, *plane),
         bits=bits,

@@ -1,7 +1,7 @@
 """A survey: an alphabet and the mechanisms on offer, by name; in a file, JSON or TOML."""
 
+import hashlib
 import json
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +18,7 @@ from freewill.core.texts import (
     SHORTEST_ID,
     checked_text,
     is_whole_text,
-    read_json,
+    same_look,
 )
 from freewill.core.types import SURVEY_FILE_BYTES, Spec, is_number, refuse_beyond
 from freewill.domain.alphabets.base import (
@@ -28,11 +28,12 @@ from freewill.domain.alphabets.base import (
     refuse_vast,
 )
 from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.documents import parsed
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
 from freewill.domain.mechanisms.shokri import RETIRED, Shokri
 from freewill.domain.programs import check_programs, programs_of
-from freewill.errors import SurveyError, first_line, printable, raised_as, several, shown, why
+from freewill.errors import SurveyError, printable, raised_as, several, shown, why
 
 SURVEY_VERSION = 1
 WORDED_VERSION = 2
@@ -102,7 +103,10 @@ class Survey(Presented):
                     f"list it once."
                 )
             by_id[mechanism.id] = name
+        looks: dict[str, str] = {}
         for name in offered:
+            if (other := looks.setdefault(same_look(name), name)) != name:
+                raise SurveyError(f"{other!r} and {name!r} look the same to people: rename one.")
             if by_id.get(name, name) != name:
                 raise SurveyError(
                     f"{name!r} is the name of one mechanism and the id of another: rename it."
@@ -208,6 +212,29 @@ class Survey(Presented):
         """
         programs, spec = programs_of(self.mechanisms), self.with_laws()
         return {**spec, HEAD: WORDED_VERSION, _PROGRAMS: programs} if programs else spec
+
+    @property
+    def canonical(self) -> str:
+        """The description in one spelling: equal surveys, equal texts.
+
+        It has all laws that are solved for: of several that are optimal, reports follow one.
+        Programs for devices follow from the mechanisms, and are no part of it.
+        """
+        whole = self.with_laws()
+        return json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    @cached_property
+    def id(self) -> str:
+        """The name of the survey, the same on every machine: 128 bits of a hash of all of it.
+
+        >>> import freewill as fw
+        >>> line = fw.Linear(0, 9)
+        >>> first = fw.Survey(line, {"a": fw.KRR(line, 1.0), "b": fw.KRR(line, 2.0)})
+        >>> other = fw.Survey(line, {"b": fw.KRR(line, 2.0), "a": fw.KRR(line, 1.0)})
+        >>> first.id == other.id, len(first.id)
+        (True, 32)
+        """
+        return hashlib.sha256(self.canonical.encode()).hexdigest()[:32]
 
     @classmethod
     def from_spec(cls, spec: Any) -> "Survey":
@@ -357,37 +384,6 @@ def _with_laws(mechanisms: dict[str, Mechanism], tables: Mapping[str, Any]) -> N
                     mechanisms[name] = mechanism.with_law(tables[name])
                 elif mechanism.selection in RETIRED:
                     mechanism.law()  # which is refused where it would have to be solved for
-
-
-def parsed(content: bytes, suffix: str) -> Any:
-    """Return what a .json or .toml file holds, with or without the mark that says UTF-8.
-
-    >>> parsed(b'{"mechanism": "k-rr", "mechanism": "rappor"}', ".json")
-    Traceback (most recent call last):
-    freewill.errors.SurveyError: not valid JSON: 'mechanism' is named twice in one object: ...
-    """
-    if suffix.lower() not in {".json", ".toml"}:
-        raise SurveyError(f"suffix {suffix!r}: expected .json or .toml.")
-    if not content.strip():
-        raise SurveyError("the file is empty. See docs/surveys.md for what a survey holds.")
-    try:
-        text = content.decode("utf-8-sig")
-        return (read_json if suffix.lower() == ".json" else _toml)(text)
-    except UnicodeDecodeError as error:
-        raise SurveyError(f"not UTF-8: {error.reason} at byte {error.start:,}.") from None
-    except ValueError as error:
-        raise SurveyError(f"not valid {suffix[1:].upper()}: {error}.") from None
-
-
-def _toml(text: str) -> Any:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(first_line(error)) from None
-    except RecursionError:
-        raise ValueError("lists or tables are nested too deep") from None
-    except ValueError:
-        raise ValueError("an integer of too many digits") from None
 
 
 def listed(names: Iterable[str]) -> str:

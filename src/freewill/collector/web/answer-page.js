@@ -6,7 +6,7 @@ import { cost } from "../device/budget.js";
 import { explain, explainSurvey } from "../device/explain.js";
 import { Family } from "../device/family.js";
 import { filled } from "../device/figures.js";
-import { explainSum } from "../device/questionnaire.js";
+import { Spending } from "./answer-budget.js";
 import { Menu, epsilonText, warning } from "./answer-menu.js";
 import { letters, madeBy, promise, protectionName, reportWords } from "./answer-report.js";
 import { complain, failed, show, step, stop, tell } from "./answer-stage.js";
@@ -56,17 +56,21 @@ export class Page {
   #asked;
   /** @type {any[]} */
   #all;
+  /** @type {Spending} */
+  #spending;
   /** The step that is shown. */
   at = 0;
 
   /**
    * @param {Way} way
-   * @param {{closed: string | null, explained: any}} head the day, if it is closed; numbers, pictures
+   * @param {any} head the day, if it is closed; numbers and pictures; where the log of surveys ends
    */
-  constructor(way, { closed, explained }) {
+  constructor(way, { closed, explained, log }) {
     this.way = way;
     this.survey = way.survey;
     this.closed = closed;
+    this.log = log;
+    this.#spending = new Spending(way);
     this.several = this.survey.questions !== undefined;
     this.#all = way.parts.map((part) => new Asked(part, this.several ? explained?.[part.name] : explained));
     this.#asked = this.#all.filter(({ device }) => device.remembered === null);
@@ -106,12 +110,9 @@ export class Page {
   /** Show what all reports may tell together, as far as it is chosen. */
   #spend() {
     const box = byId("spent");
-    box.hidden = !this.several;
-    if (!this.several) return;
-    const costs = this.#all.map((one) => [one.name, one.cost]).filter(([, price]) => price !== null);
-    const said = costs.length === 0 ? [TEXTS.several.spent] : explainSum(new Map(/** @type {any} */ (costs)));
-    const status = { role: "status", "aria-label": TEXTS.several.label };
-    box.replaceChildren(make("div", status, ...said.map((words) => make("p", {}, words))));
+    box.hidden = !this.several && this.at !== 1;
+    this.#spending.show(this.#all.map(({ name, cost: price, device }) => ({ name, cost: price, sent: device.remembered !== null })));
+    if (!this.#spending.node.isConnected) box.replaceChildren(this.#spending.node);
   }
 
   /** @param {number} [number] of the question, from 0 */
@@ -177,7 +178,9 @@ export class Page {
   }
 
   #drawn() {
-    this.#draw().catch(failed);
+    // Said beside the sum; the device would refuse it, too.
+    if (this.#spending.beyond !== null) byId("spent").scrollIntoView();
+    else this.#draw().catch(failed);
   }
 
   /** @param {number} number of the question, from 0 */
@@ -198,7 +201,7 @@ export class Page {
     const last = number + 1 === this.#asked.length;
     const once = last ? make("p", { class: "quiet" }, words.once) : make("p", { class: "check" }, same, label);
     const own = make("strong", OWN, quoted(valueText(survey.alphabet, survey.encode(chooser.value))));
-    const choose = form(menu, go, () => menu.missing, once, buttons);
+    const choose = form(menu, go, () => menu.missing ?? (last ? this.#spending.beyond : null), once, buttons);
     for (const event of ["input", "change"]) choose.addEventListener(event, () => this.#spend());
     const about = this.several ? make("p", {}, quoted(survey.question ?? asked.name)) : null;
     this.at = show(step(this.#placed(asked, words.heading), about, make("p", {}, words.yours, own), choose), 1);
@@ -310,10 +313,11 @@ export class Page {
       return make("div", {}, quoted(`${this.several ? `${name}: ` : ""}${protectionName(own, part)}`));
     });
     const said = answer ?? way.receipt?.answer ?? { stored: 0, known: 0 };
-    const text = receiptText({ survey: way.id, body, answer: said }, survey);
+    const text = receiptText({ survey: way.id, body, answer: said }, survey, this.log);
     const facts = [
       [words.id, make("code", {}, row.report_id)],
       [words.survey, make("code", {}, way.id)],
+      [words.log, filled(words.head, this.log)],
       [words.protection, make("div", {}, ...protections)],
       [words.answer, make("code", {}, JSON.stringify(said))],
     ];

@@ -82,6 +82,17 @@ export default {
     spent: "Nothing is spent yet. What your reports may tell adds up, and is shown here.",
     label: "What your reports may tell together",
   },
+  limit: {
+    set: "Set a limit to what your reports may tell",
+    label: "The most that all reports from this browser to this collector may cost (epsilon)",
+    about:
+      "What reports tell adds up, over all surveys here. A report that would lead beyond your limit is not drawn. " +
+      "The limit stays in this browser.",
+    earlier: "Earlier reports from this browser have cost epsilon {earlier} here. With what you chose, it is {sum}.",
+    beyond:
+      "With this, your reports would cost epsilon {sum}, and your limit is {limit}: nothing will be drawn. Choose a " +
+      "protection that tells less, leave it, or change your limit.",
+  },
   strength: {
     slider: "Slide to how much your report may tell",
     least: "{epsilon}: tells least",
@@ -160,6 +171,8 @@ export default {
       "was sent.",
     id: "Report number",
     survey: "Survey",
+    log: "Log of surveys",
+    head: "{number}: {head}. Whoever sees the same here was shown the same surveys, with the same protections.",
     protection: "Protection",
     sent: "What was sent",
     answer: "The collector's answer",
@@ -192,6 +205,7 @@ export default {
     unreachable: "The collector does not answer. Look at your connection, and load the page again.",
     reload: "Load the page again",
     unreadable: "This page cannot read the survey.",
+    log: "It cannot be told whether everyone was shown the same survey. Nothing was drawn and nothing was sent.",
     other:
       "This question was answered in this browser before, under a protection that is not on offer here. The collector " +
       "could not read that report, and a second one would tell more about you.",

@@ -7,6 +7,7 @@
  * and put back into a memory that has lost it.
  */
 
+import { Budget } from "../device/budget.js";
 import { Device } from "../device/device.js";
 import { filled } from "../device/figures.js";
 import { DeviceError, Memory, adding, describeSent, readSent } from "../device/memory.js";
@@ -39,6 +40,7 @@ const LONGEST_PAUSE = 30_000;
 /** Nobody is at the other end, or just not now; a proxy may say so in its own words. */
 const PASSING = [408, 425, 429, 500, 502, 503, 504];
 
+const LIMIT = "freewill limit";
 const NAME = "freewill";
 const STORE = "drawn";
 const DAMAGED =
@@ -108,6 +110,7 @@ export class Way {
   #copies;
   #receipts;
   #key;
+  #device;
 
   /**
    * @param {any} survey
@@ -123,7 +126,8 @@ export class Way {
     const named = !survey.questions && (survey.question !== null || survey.question_id !== null);
     this.survey = survey;
     this.id = id;
-    this.device = new Device(survey, { memory, question: named ? null : `survey ${id}` });
+    this.#device = { memory, question: named ? null : `survey ${id}` };
+    this.device = new Device(survey, this.#device);
     this.parts = [...this.device.parts].map(([name, device]) => ({ name, device, survey: device.survey }));
     this.address = address ?? new URL(`../v1/surveys/${id}/reports`, import.meta.url);
     this.#copies = copies;
@@ -134,6 +138,21 @@ export class Way {
   /** Find again what was drawn before; to be called first. */
   async open() {
     for (const { device } of this.parts) await this.#copies.restore(device);
+  }
+
+  /** @returns {import("../device/amounts.js").Amount} what all reports of this browser have cost, of all surveys here */
+  get spent() {
+    return this.#device.memory.spent;
+  }
+
+  /** @returns {number | null} the most that they may cost, if the person has set it */
+  get limit() {
+    const most = Number.parseFloat(this.#receipts.getItem(LIMIT) ?? "");
+    return most >= 0 ? most : null;
+  }
+
+  set limit(most) {
+    this.#receipts.setItem(LIMIT, String(most ?? ""));
   }
 
   /**
@@ -171,7 +190,8 @@ export class Way {
     const work = async () => {
       await this.open();
       const fresh = this.parts.some(({ device }) => device.remembered === null);
-      await this.device.row(value, choice, epsilon);
+      const budget = this.limit === null ? null : new Budget(this.limit, this.#device.memory);
+      await new Device(this.survey, { ...this.#device, budget }).row(value, choice, epsilon);
       return { fresh };
     };
     // Alone among the tabs of this browser, so that `fresh` is right.
@@ -275,13 +295,15 @@ function rest(milliseconds) {
  *
  * @param {Receipt} receipt
  * @param {any} survey
+ * @param {{number: number, head: string}} log where the log of surveys ends
  */
-export function receiptText({ survey: id, body, answer }, survey) {
+export function receiptText({ survey: id, body, answer }, survey, { number, head }) {
   const lines = [
     "Receipt of a noisy report",
     ...(survey.title === null ? [] : [`Title: ${survey.title}`]),
     ...[survey, ...(survey.questions?.values() ?? [])].filter(({ question }) => question).map(({ question }) => `Question: ${question}`),
     `Survey: ${id}`,
+    `Log of surveys: ${number}: ${head}`,
     `Sent: ${body}`,
     `The collector's answer: ${JSON.stringify(answer)}`,
   ];

@@ -3,6 +3,7 @@
  */
 
 import { filled } from "../device/figures.js";
+import { checkLogged } from "../device/log.js";
 import { Survey } from "../device/survey.js";
 import { Page } from "./answer-page.js";
 import { failed, stop } from "./answer-stage.js";
@@ -15,17 +16,38 @@ const SURVEY = '"survey":';
 const SHORT = 120;
 const TRIAL = "freewill trial";
 
+/** @type {(address: string) => Promise<Response>} */
+function asked(address) {
+  const signal = AbortSignal.timeout?.(30_000);
+  return fetch(new URL(`../v1/${address}`, import.meta.url), { cache: "no-store", signal });
+}
+
 /** @param {string} id */
 async function fetched(id) {
-  const response = await fetch(new URL(`../v1/surveys/${encodeURIComponent(id)}`, import.meta.url), {
-    cache: "no-store",
-    signal: AbortSignal.timeout?.(30_000),
-  });
+  const response = await asked(`surveys/${encodeURIComponent(id)}`);
   const text = await response.text();
   const { survey, ...head } = JSON.parse(text);
   // The survey as it stands there: an object would not keep the order of names that are numbers.
   const own = survey && text.slice(text.indexOf(SURVEY) + SURVEY.length, text.lastIndexOf("}"));
   return { good: response.ok, head, text: own };
+}
+
+/**
+ * Check that the collector shows everyone the same survey; return where its log of surveys ends.
+ *
+ * @param {string} text
+ * @param {string} id
+ * @param {any} place
+ */
+async function logged(text, id, place) {
+  const entries = [];
+  for (;;) {
+    const rest = entries.length ? `?from=${entries.length + 1}` : "";
+    const { entries: more, number } = await (await asked(`log${rest}`)).json();
+    entries.push(...more);
+    if (entries.length >= number || more.length === 0) break;
+  }
+  return checkLogged(text, id, place, entries);
 }
 
 /**
@@ -69,7 +91,8 @@ async function main() {
   }
   let survey;
   try {
-    survey = Survey.parse(text, { partly: true });
+    // The one that the address names, which is what the person was asked to answer.
+    survey = Survey.parse(text, { partly: true, id });
   } catch (error) {
     stop(TEXTS.errors.heading, TEXTS.errors.unreadable, error.message);
     return;
@@ -87,9 +110,16 @@ async function main() {
     stop(TEXTS.unable.heading, lack, TEXTS.unable.nothing);
     return;
   }
-  const way = new Way(survey, head.id);
+  let log;
+  try {
+    log = await logged(text, id, head.log);
+  } catch (error) {
+    stop(TEXTS.errors.heading, TEXTS.errors.log, error.message);
+    return;
+  }
+  const way = new Way(survey, id);
   await way.open();
-  const page = new Page(way, head);
+  const page = new Page(way, { ...head, log });
   page.open();
   // Another tab has drawn or sent the report of this question.
   addEventListener("storage", () => page.follow());

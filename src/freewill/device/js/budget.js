@@ -133,6 +133,18 @@ export function tightest(rows) {
   return epsilon === 0 ? 0 : (epsilon + 4 * ROW_ROUNDING) * (1 + 1e-12);
 }
 
+/**
+ * Return how often the best guess from a report is right, if all values are as common: a report need not be the
+ * value to give it away.
+ *
+ * @param {ArrayLike<number>[]} rows of a law; of none, 0
+ */
+export function guessed(rows) {
+  let sum = 0;
+  for (let y = 0; y < (rows[0]?.length ?? 0); y += 1) sum += rows.reduce((most, row) => Math.max(most, row[y]), 0);
+  return Math.min(sum / Math.max(rows.length, 1), 1);
+}
+
 /** @type {(largest: number, least: number) => number} */
 function logRatio(largest, least) {
   if (least === 0) return Infinity;

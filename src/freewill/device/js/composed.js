@@ -9,6 +9,7 @@ import { Linear, alphabetFromSpec, offsets } from "./alphabets.js";
 import { checkFields, checkedIndex, isObject } from "./checks.js";
 import { coin } from "./draws.js";
 import { FreewillError, shown } from "./errors.js";
+import { canonical } from "./ids.js";
 import { Matrix } from "./mechanisms.js";
 import { Programmed } from "./programs.js";
 import { mechanismFromSpec } from "./registry.js";
@@ -28,8 +29,8 @@ const MOST_PARTS = 64;
  */
 export const COMPOSED = {
   /** An inner report, and its place in the map or, by chance, one of its row. */
-  then: [["inner", "map", "outputs"], [], ({ inner: given, map, outputs: spec }, { alphabet }) => {
-    const inner = partOf(given, alphabet);
+  then: [["inner", "map", "outputs"], [], ({ inner: given, map, outputs: spec }, mechanism) => {
+    const inner = partOf(given, mechanism.alphabet, mechanism.parameters().inner);
     const outputs = alphabetFromSpec(spec);
     if (inner.outputs === null) throw new FreewillError("the inner report has no index: expected a value or a sign.");
     const { size } = inner.outputs;
@@ -49,11 +50,16 @@ export const COMPOSED = {
   }],
 
   /** A report of each part, in their order, as bytes. */
-  both: [["parts"], [], ({ parts: given }, { alphabet }) => {
+  both: [["parts"], [], ({ parts: given }, mechanism) => {
+    const { alphabet } = mechanism;
+    const described = mechanism.parameters().parts;
     if (!Array.isArray(given) || given.length < 2 || given.length > MOST_PARTS) {
       throw new FreewillError(`parts=${shown(given)}: expected a list of two parts or more, up to ${MOST_PARTS}.`);
     }
-    const parts = given.map((one) => partOf(one, alphabet));
+    if (Array.isArray(described) && described.length !== given.length) {
+      throw new FreewillError(`${given.length} parts: expected ${described.length}, as many as are described.`);
+    }
+    const parts = given.map((one, place) => partOf(one, alphabet, described?.[place]));
     const widths = parts.map(widthOf);
     const width = sum(widths);
     const reads = (/** @type {string} */ text) => {
@@ -75,8 +81,8 @@ export const COMPOSED = {
   }],
 
   /** A byte 1 and an inner report or, by a coin, only zeros. */
-  perhaps: [["chance", "inner"], [], ({ chance, inner: given }, { alphabet }) => {
-    const inner = partOf(given, alphabet);
+  perhaps: [["chance", "inner"], [], ({ chance, inner: given }, mechanism) => {
+    const inner = partOf(given, mechanism.alphabet, mechanism.parameters().inner);
     const width = 1 + widthOf(inner);
     const silent = "00".repeat(width);
     const told = (/** @type {string} */ text) => (text.startsWith("01") ? textOf(inner, text.slice(2)) : null);
@@ -96,13 +102,22 @@ export const COMPOSED = {
   }],
 };
 
-/** @type {(given: any, alphabet: Alphabet) => any} a mechanism that is known, or another program */
-function partOf(given, alphabet) {
-  if (!isObject(given) || given.draw !== "known") return new Programmed("a part", alphabet, {}, given);
+/**
+ * Return a mechanism that is known, or another program. Where the whole is described by its parts, each is held to its
+ * own description, as if it stood alone: else its program could promise anything.
+ *
+ * @type {(given: any, alphabet: Alphabet, described: any) => any}
+ */
+function partOf(given, alphabet, described) {
+  const { mechanism: kind = "a part", version, ...parameters } = isObject(described) ? described : {};
+  if (!isObject(given) || given.draw !== "known") return new Programmed(kind, alphabet, parameters, given);
   const { draw, ...fields } = given;
   checkFields(fields, ["mechanism"], [], "a part that is known");
   if (!isObject(fields.mechanism) || "alphabet" in fields.mechanism) {
     throw new FreewillError(`mechanism=${shown(fields.mechanism)}: expected a description without its alphabet.`);
+  }
+  if (isObject(described) && canonical(described) !== canonical(fields.mechanism)) {
+    throw new FreewillError(`mechanism=${shown(fields.mechanism)}: expected ${shown(described)}, as it is described.`);
   }
   const part = mechanismFromSpec({ ...fields.mechanism, alphabet: alphabet.spec() });
   claimOf(part);

@@ -9,7 +9,7 @@
  */
 
 import { awayIn, distancesOf, offsets, sameValues } from "./alphabets.js";
-import { tightest } from "./budget.js";
+import { guessed, tightest } from "./budget.js";
 import { isNumbers, isObject } from "./checks.js";
 import { Family } from "./family.js";
 import { distance, filled, inDigits, odds, percent } from "./figures.js";
@@ -33,6 +33,7 @@ import WORDS from "./words.js";
  * @property {number | null} loss
  * @property {boolean} ownLoss
  * @property {number[] | null} truths least, mean and largest chance that the report is the value
+ * @property {number} told how often a report is the value, or the best guess from a table is right
  * @property {number[] | null} error mean distance, and the one that 1 report in 20 reaches
  * @property {number[] | null} distances nearest, typical and furthest two values
  * @property {number[] | null} bits chances that the own value is named, and another, of sets of values
@@ -45,7 +46,7 @@ import WORDS from "./words.js";
  * @property {number} reports how many there are of the same value
  */
 
-/** Chance of the truth above which a promise is empty, as in freewill/domain/guarantees/emptiness.py. */
+/** Chance of the truth above which a promise is empty, as in freewill/domain/guarantees/audit.py. */
 export const MOST_TRUTH = 0.9;
 /** Logarithm of the odds between two typical values above which it is. */
 export const MOST_EXPONENT = 5;
@@ -129,6 +130,7 @@ export function factsOf(mechanism, given = null) {
   const epsilon = own ?? (mechanism.rows ? tightest(mechanism.rows) : Infinity);
   const truths = truthsOf(mechanism, given?.chance_of_truth);
   const several = alphabet.size > 1;
+  const told = Math.max(truths?.[1] ?? 0, guessed(mechanism.rows ?? []));
   return {
     alphabet,
     outputs,
@@ -139,12 +141,13 @@ export function factsOf(mechanism, given = null) {
     loss,
     ownLoss: loss !== null && mechanism.parameters().guess_loss !== undefined,
     truths,
+    told,
     error: errorOf(mechanism, distances, given?.error),
     distances,
     bits: kind === "rappor" ? [1 / (1 + Math.exp(-own / 2)), 1 / (1 + Math.exp(own / 2))] : (mechanism.bits ?? null),
     support: support && [mechanism.words ?? mechanism.draws, support],
     hidesNothing: several && truths !== null && truths[0] === 1 && epsilon === Infinity,
-    tellsTruth: several && truths !== null && truths[1] > MOST_TRUTH,
+    tellsTruth: several && told > MOST_TRUTH,
     silence: 0,
     reports: mechanism.parts ?? 1,
     weak: several && loss === null && epsilon * (geo && distances ? distances[1] : 1) > MOST_EXPONENT,
@@ -288,7 +291,7 @@ function written(facts, chance) {
 function warnings(facts) {
   const { nothing, truth, weak, weak_typical } = WORDS.warnings;
   if (facts.hidesNothing) return [say(facts, nothing)];
-  if (facts.tellsTruth && facts.truths) return [say(facts, truth, { chance: written(facts, facts.truths[1]) })];
+  if (facts.tellsTruth) return [say(facts, truth, { chance: written(facts, facts.told) })];
   if (!facts.weak) return [];
   if (facts.promise !== "geo" || facts.distances === null) return [say(facts, weak)];
   return [say(facts, weak_typical, { distance: distance(facts.distances[1], facts.unit) })];

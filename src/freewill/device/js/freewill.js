@@ -12,7 +12,8 @@ export { Chance, GivenBytes, SystemBytes, Table, below, coin, system } from "./d
 export { FreewillError } from "./errors.js";
 export { explain, explainSurvey } from "./explain.js";
 export { Family } from "./family.js";
-export { hexadecimal } from "./ids.js";
+export { hexadecimal, surveyId } from "./ids.js";
+export { checkLogged, verifyLog } from "./log.js";
 export { Geometric, Identity, KRR, Matrix, PlanarGeometric, RAPPOR, Shokri, Silent } from "./mechanisms.js";
 export { DeviceError, Memory, temporary } from "./memory.js";
 export { Questionnaire, explainSum } from "./questionnaire.js";

@@ -1,6 +1,6 @@
 /**
- * @file The id of a mechanism: the first 16 digits of the SHA-256 of its description, the same in
- * every language. And its numbers, digit by digit as Python writes and rounds them.
+ * @file The ids of mechanisms and surveys: the first 16 or 32 digits of the SHA-256 of their descriptions,
+ * the same in every language. And numbers, digit by digit as Python writes and rounds them.
  */
 
 import { fromDouble, shifted } from "./exponential.js";
@@ -30,6 +30,85 @@ export function canonical(value, whole = false) {
   const integer = (/** @type {string} */ key) => INTEGERS.has(key) && (key !== "step" || "first" in value);
   return `{${keys.map((key) => `${quoted(key)}:${canonical(value[key], integer(key))}`).join(",")}}`;
 }
+
+const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|[^\s{}[\]:,"]+/gs;
+/** The field that says that a file is a survey, and of which version. */
+export const HEAD = "freewill survey";
+/** Fields, beside descriptions, that make a survey one of version 2. */
+const OF_VERSION_2 = ["title", "question", "question_id", "tables"];
+
+/**
+ * Return the id of a survey from its text, as `Survey.save` of freewill for Python or a collector writes it.
+ *
+ * All of it is hashed but the order of names and the programs, which follow from the mechanisms.
+ *
+ * @param {string} text valid JSON, of a survey
+ * @returns {string}
+ */
+export function surveyId(text) {
+  return hashed(inOneSpelling(text, false));
+}
+
+/** @type {(text: string) => string} the hash of all that a device is given, programs too: what a public log names */
+export function devicesHash(text) {
+  return hashed(inOneSpelling(text, true));
+}
+
+/** @type {(text: string) => string} */
+const hashed = (text) => sha256(new TextEncoder().encode(text)).slice(0, 32);
+
+/**
+ * Return the text of a survey with its keys in order and without blanks: equal surveys, equal texts.
+ *
+ * Numbers are taken as they stand: a parser would not tell 1 from 1.0.
+ *
+ * @param {string} text
+ * @param {boolean} whole whether to keep what devices alone need
+ * @returns {string}
+ */
+function inOneSpelling(text, whole) {
+  /** @type {{close: string, pairs: [string, string][]}[]} the objects and lists around, with what they hold so far */
+  const around = [{ close: "", pairs: [] }];
+  let [key, described] = ["", false];
+  /** @type {string[]} the key at which each of them stands */
+  const path = [];
+  const put = (/** @type {string} */ token) => around[around.length - 1].pairs.push([key, token]);
+  for (const [token] of text.replace(/^\ufeff/, "").matchAll(TOKENS)) {
+    const last = around[around.length - 1];
+    if (token === "{" || token === "[") {
+      path.push(key);
+      around.push({ close: token === "{" ? "}" : "]", pairs: [] });
+    } else if (token === last.close) {
+      around.pop();
+      const top = path.length === 1;
+      const question = path.length === 3 && path[1] === "questions";
+      if (!whole && (top || question)) last.pairs = last.pairs.filter(([name]) => name !== "programs");
+      if (!whole && top) last.pairs = last.pairs.map(([name, one]) => [name, name === HEAD ? version(one, last.pairs, described) : one]);
+      key = path.pop() ?? "";
+      put(joined(last));
+    } else if (token === ":") {
+      key = JSON.parse(/** @type {[string, string]} */ (last.pairs.pop())[1]);
+      described ||= key === "description" && path.length === 3 && path[1] === "mechanisms";
+    } else if (token !== ",") put(token.startsWith('"') ? quoted(JSON.parse(token)) : token);
+  }
+  return around[0].pairs[0]?.[1] ?? "";
+}
+
+/** @type {(given: string, pairs: [string, string][], described: boolean) => string} without what devices alone need */
+function version(given, pairs, described) {
+  if (given !== "1" && given !== "2") return given;
+  return described || pairs.some(([name]) => OF_VERSION_2.includes(name)) ? "2" : "1";
+}
+
+/** @type {(whole: {close: string, pairs: [string, string][]}) => string} JSON, its keys in the order of Python */
+function joined({ close, pairs }) {
+  if (close === "]") return `[${pairs.map(([, one]) => one).join(",")}]`;
+  const inOrder = pairs.sort(([one], [other]) => (byCodes(one) < byCodes(other) ? -1 : 1));
+  return `{${inOrder.map(([name, one]) => `${quoted(name)}:${one}`).join(",")}}`;
+}
+
+/** @type {(text: string) => string} which sorts as Python sorts: by whole characters, not by halves of them */
+const byCodes = (text) => Array.from(text, (letter) => String(letter.codePointAt(0)).padStart(7, "0")).join("");
 
 /** @param {Uint8Array} bytes */
 export function hexadecimal(bytes) {

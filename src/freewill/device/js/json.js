@@ -6,8 +6,6 @@ import { isObject } from "./checks.js";
 import { FreewillError, shown } from "./errors.js";
 import { INTEGERS } from "./ids.js";
 
-/** The field that says that a file is a survey, and of which version. */
-export const HEAD = "freewill survey";
 const LONGEST = 1 << 28;
 const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|-?[0-9]{16,}(?![0-9.eE])/gs;
 

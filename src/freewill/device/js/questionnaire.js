@@ -5,9 +5,9 @@
 import { NOTHING, digits, plus } from "./amounts.js";
 import { LARGEST, checkText, isNumbers, isObject, isWholeText } from "./checks.js";
 import { FreewillError, shown } from "./errors.js";
+import { MOST_EXPONENT } from "./explain.js";
 import { filled, inDigits, odds } from "./figures.js";
-import { sha256 } from "./ids.js";
-import { HEAD } from "./json.js";
+import { HEAD, sha256 } from "./ids.js";
 import { Survey, sameWords } from "./survey.js";
 import WORDS from "./words.js";
 
@@ -105,10 +105,11 @@ export function rowId(ids) {
  * @returns {string[]}
  */
 export function explainSum(costs) {
-  const { sum, part, unlimited, any, nothing, infinite } = WORDS.together;
+  const { sum, part, unlimited, any, weak, nothing, infinite } = WORDS.together;
   const shown = (/** @type {any} */ one) => (one === Infinity ? unlimited : inDigits(Number(digits(one)), 4, "up"));
   const all = [...costs.values()].reduce(plus, NOTHING);
   const parts = [...costs].map(([name, one]) => filled(part, { name, epsilon: shown(one) }));
   const odd = all === Infinity ? infinite : all.n === 0n ? nothing : filled(any, { odds: odds(Number(digits(all))) });
-  return [filled(sum, { sum: shown(all), parts: parts.join(", ") }), odd];
+  const careful = all === Infinity || Number(digits(all)) > MOST_EXPONENT ? [weak] : [];
+  return [filled(sum, { sum: shown(all), parts: parts.join(", ") }), odd, ...careful];
 }

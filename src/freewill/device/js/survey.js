@@ -6,8 +6,8 @@ import { alphabetFromSpec, refuseVast, sameValues } from "./alphabets.js";
 import { checkText, isObject, isWholeText } from "./checks.js";
 import { system } from "./draws.js";
 import { FreewillError, UndrawableError, listed, shown } from "./errors.js";
-import { hexadecimal } from "./ids.js";
-import { HEAD, parsedJson } from "./json.js";
+import { HEAD, hexadecimal, surveyId } from "./ids.js";
+import { parsedJson } from "./json.js";
 import { SPEC_VERSION } from "./mechanisms.js";
 import { Programmed } from "./programs.js";
 import { Questionnaire } from "./questionnaire.js";
@@ -39,7 +39,7 @@ const ID = /^[0-9a-f]{16}$/;
  * An alphabet and the mechanisms that people choose from, each under a name.
  *
  * @example
- * const survey = Survey.parse(await (await fetch("survey.json")).text());
+ * const survey = Survey.parse(await (await fetch("survey.json")).text(), { id });
  * const row = survey.report("careful", 41);
  */
 export class Survey {
@@ -99,6 +99,15 @@ export class Survey {
         );
       }
     });
+    const looks = new Map();
+    for (const [name] of entries) {
+      // What people see of it: without blanks and marks that nobody sees.
+      const look = name.normalize("NFKC").replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Z}]/gu, "");
+      if (looks.has(look)) {
+        throw new FreewillError(`${shown(looks.get(look))} and ${shown(name)} look the same to people: rename one.`);
+      }
+      looks.set(look, name);
+    }
     for (const [name, own] of entries.filter(([key]) => ID.test(key))) {
       if (entries.some(([, mechanism]) => mechanism !== own && mechanism.id === name)) {
         throw new FreewillError(
@@ -112,14 +121,16 @@ export class Survey {
    * Read a survey: the text of its JSON file, or the object that it holds.
    *
    * A mechanism of a kind that is not known here, and that has no program, is an error unless the
-   * survey may be read `partly`: then it is left out, and named by `undrawable`.
+   * survey may be read `partly`: then it is left out, and named by `undrawable`. With the `id` that the
+   * person was asked to answer, any other survey is refused.
    *
    * @param {string | object} given
-   * @param {{partly?: boolean}} [how]
+   * @param {{partly?: boolean, id?: string | null}} [how]
    * @returns {any} a Survey, or a Questionnaire of several questions
    */
-  static parse(given, { partly = false } = {}) {
+  static parse(given, { partly = false, id = null } = {}) {
     const spec = /** @type {any} */ (typeof given === "string" ? parsedJson(given) : given);
+    if (id !== null) checkId(given, id);
     const version = isObject(spec) ? spec[HEAD] : undefined;
     if (version === QUESTIONS_VERSION) return Questionnaire.parse(spec, { partly });
     if (Number.isInteger(version) && !VERSIONS.includes(version)) {
@@ -314,6 +325,19 @@ function named(survey, partly) {
     throw new FreewillError(`a program for ${shown(stray)}: expected the name of a mechanism of this survey. Leave it out.`);
   }
   return { mechanisms, descriptions, undrawable };
+}
+
+/** @type {(given: unknown, asked: unknown) => void} refuses a survey that is not the one that was asked for */
+function checkId(given, asked) {
+  if (typeof given !== "string") {
+    throw new FreewillError(`id=${shown(asked)} of a survey that is an object: expected its text, as it came.`);
+  }
+  const own = surveyId(given);
+  if (own === asked) return;
+  throw new FreewillError(
+    `id=${shown(asked)}, and the survey that came is ${own}: it asks other things, or protects them otherwise, than ` +
+      "what was to be answered. Nothing is drawn by it. Ask whoever sent it for the survey of that id.",
+  );
 }
 
 /** @param {unknown} name */

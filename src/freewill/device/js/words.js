@@ -63,6 +63,7 @@ export default {
     "part": "{name} {epsilon}",
     "unlimited": "without limit",
     "any": "Of two equally likely people who differ in all these answers, one can then seem {odds}.",
+    "weak": "Careful: together these promises are weak. They let whoever sees all your reports tell two people apart almost for sure.",
     "nothing": "Together your reports tell nothing at all.",
     "infinite": "There is no limit to what your reports may give away together."
   },

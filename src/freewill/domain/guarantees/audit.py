@@ -3,7 +3,8 @@
 A law may keep its promise to the last digit and hide nothing: epsilon per metre where per kilometre
 was meant, or an epsilon of 45. Two things tell, under a uniform prior:
 
-- the chance that a report is the true value, averaged over the values, is above 90 %;
+- the chance that a report is the true value or, of a table, that the best guess from it is right,
+  averaged over the values, is above 90 %;
 - two typical values are told apart by odds of more than e^5, 148 to 1. An epsilon of LDP is about
   any two values. One per unit of distance is taken over the *typical distance*, the mean of
   d(x, x') over all pairs: what lies between two people of whom nothing is known.
@@ -200,9 +201,18 @@ def typical_distance(alphabet: Alphabet) -> float:
 
 
 def chance_of_truth(mechanism: Any) -> float | None:
-    """Return the chance that a report is the true value under a uniform prior, if it can be one."""
+    """Return the chance that a report tells the true value under a uniform prior, if known.
+
+    It tells the value where it is the value and, of a table, where the best guess from it is right.
+
+    >>> import freewill as fw
+    >>> chance_of_truth(fw.Matrix(fw.Linear(0, 2), np.eye(3)[[1, 2, 0]]))
+    1.0
+    """
     chances = getattr(mechanism, "truths", lambda: None)()
-    return None if chances is None else float(np.mean(chances))
+    guessed = getattr(mechanism, "guessed", lambda: None)()
+    known = [] if chances is None else [float(np.mean(chances))]
+    return max(known + ([] if guessed is None else [guessed]), default=None)
 
 
 def _truth_warnings(mechanism: Any) -> list[str]:
@@ -212,7 +222,9 @@ def _truth_warnings(mechanism: Any) -> list[str]:
         return []
     percentage = f"{chance:.1%}" if chance < 0.999 else "more than 99.9%"
     often = "always" if chance == 1 else f"with a chance of {percentage}"
-    return [f"the report is the true value {often}: next to nothing is hidden."]
+    own = mechanism.truths()
+    verb = "is" if own is not None and np.mean(own) > MOST_TRUTH else "gives away"
+    return [f"the report {verb} the true value {often}: next to nothing is hidden."]
 
 
 def _odds_warnings(claim: Guarantee, alphabet: Alphabet) -> list[str]:

@@ -73,6 +73,14 @@ class Tabulated(Mechanism, Protocol):
         """Return the matrix, to the last digit."""
         return self.matrix
 
+    def guessed(self) -> float:
+        """Return how often the best guess from a report is right, if all values are as common.
+
+        A report need not be the value to give it away: from a permutation all can be read.
+        """
+        best = float(self.matrix.max(axis=0).sum())
+        return min(best / len(self.matrix), 1.0)
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class Matrix(Tabulated):

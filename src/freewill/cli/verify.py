@@ -1,0 +1,65 @@
+"""`freewill verify`: whether a collector shows everyone the same surveys."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from freewill.cli.options import AsJson, load_survey, option
+from freewill.cli.show import FAILED, say, say_json, table
+from freewill.collector.verify import verified
+from freewill.core.progress import progress
+
+
+def verify(
+    address: Annotated[
+        str, typer.Argument(help="The address of a collector, http:// or https://.")
+    ],
+    seen: Annotated[
+        Path | None,
+        option(
+            "A file in which this command keeps where the log ended; one that is not there yet "
+            "is made."
+        ),
+    ] = None,
+    head: Annotated[str | None, option("The head of the log that somebody else has seen.")] = None,
+    survey: Annotated[
+        Path | None, option("A survey file, .json or .toml, that must be among those served.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Verify that a collector shows everyone the same surveys.
+
+    A collector keeps a public log of the surveys that it has served and closed, in which every
+    entry contains a hash of the one before. This command checks the whole chain, that every survey
+    which is served hashes to its id, that the log has it, with all that devices draw by, and, with
+    `--seen`, that the log continues the one that was seen last time: entries are only ever added.
+    Two people who see the same head were shown the same surveys (docs/collector.md).
+
+    The exit code is 1 if anything is wrong. A collector that cannot be asked is an error, code 2.
+
+    Example:
+
+        freewill verify https://example.org --seen example.json
+    """
+    given = None if survey is None else load_survey(survey)
+    with progress("asking for surveys") as show:
+        found = verified(address, seen, head, given, show)
+    if as_json:
+        say_json(found.describe())
+    else:
+        rows = [[own, "differs" if fault else "in the log"] for own, fault in found.surveys.items()]
+        table(["survey", "verdict"], rows)
+        say(f"\nlog of surveys: {found.number}: {found.head or 'nothing yet'}")
+        faults = [f"{own}: {fault}" for own, fault in found.surveys.items() if fault]
+        for text in (*found.faults, *faults):
+            say(f"wrong: {text}")
+        for text in found.notes:
+            say(f"note: {text}")
+        say(
+            "verified: whoever sees the same head was shown the same surveys."
+            if found.holds
+            else "NOT verified."
+        )
+    if not found.holds:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,71 @@
+/**
+ * @file What the reports of this browser cost, all together, and a limit to it that the person may set.
+ *
+ * Reports of one person add up, over all surveys of a collector. The sum stands in the browser's memory of reports.
+ */
+
+import { NOTHING, digits, exactly, plus, rest, within } from "../device/amounts.js";
+import { MOST_EXPONENT } from "../device/explain.js";
+import { filled } from "../device/figures.js";
+import { explainSum } from "../device/questionnaire.js";
+import WORDS from "../device/words.js";
+import { warning } from "./answer-menu.js";
+import TEXTS from "./answer-texts.js";
+import { field, make } from "./parts.js";
+
+/** @typedef {import("../device/amounts.js").Amount} Amount */
+/** @typedef {{name: string, cost: Amount | null, sent: boolean}} Cost of a question, null before it is known */
+
+/** @type {(costs: Cost[]) => Amount} */
+const total = (costs) => costs.reduce((sum, { cost }) => plus(sum, cost ?? NOTHING), NOTHING);
+
+/** A box with the sum, and with the limit. */
+export class Spending {
+  #way;
+  #status = make("div", { role: "status", "aria-label": TEXTS.several.label });
+  /** @type {Cost[]} */
+  #costs = [];
+
+  /** @param {import("./answer-way.js").Way} way */
+  constructor(way) {
+    this.#way = way;
+    const words = TEXTS.limit;
+    const set = () => {
+      this.#way.limit = input.value === "" || !input.validity.valid ? null : input.valueAsNumber;
+      this.show(this.#costs);
+    };
+    const given = { type: "number", min: 0, step: "any", inputmode: "decimal", value: way.limit, input: set };
+    const [label, input] = field(words.label, given);
+    const about = make("p", { class: "quiet" }, words.about);
+    this.node = make("div", {}, this.#status, make("details", {}, make("summary", {}, words.set), about, label, input));
+  }
+
+  /** @returns {Amount} what all reports will have cost, those that are drawn next among them */
+  get #sum() {
+    return plus(this.#way.spent, total(this.#costs.filter(({ sent }) => !sent)));
+  }
+
+  /** @returns {string | null} why nothing may be drawn: it would lead beyond the limit */
+  get beyond() {
+    const { limit } = this.#way;
+    if (limit === null || within(this.#sum, exactly(limit))) return null;
+    return filled(TEXTS.limit.beyond, { sum: digits(this.#sum), limit: digits(exactly(limit)) });
+  }
+
+  /** @param {Cost[]} costs */
+  show(costs) {
+    this.#costs = costs;
+    const known = costs.filter(({ cost }) => cost !== null);
+    const several = costs.length > 1;
+    const none = several ? [TEXTS.several.spent] : [];
+    const by = new Map(known.map(({ name, cost }) => [name, /** @type {Amount} */ (cost)]));
+    const said = several && known.length ? explainSum(by) : none;
+    const earlier = rest(this.#way.spent, total(costs.filter(({ sent }) => sent)));
+    if (!within(earlier, NOTHING)) {
+      said.push(filled(TEXTS.limit.earlier, { earlier: digits(earlier), sum: digits(this.#sum) }));
+      if (!several && !within(this.#sum, exactly(MOST_EXPONENT))) said.push(WORDS.together.weak);
+    }
+    const { beyond } = this;
+    this.#status.replaceChildren(...said.map((words) => make("p", {}, words)), ...(beyond ? [warning(beyond)] : []));
+  }
+}
