@@ -196,7 +196,7 @@ REFUSED = {
         ),
         "damaged|cannot be used|malformed",
     ),
-    "new tables, marked as old": (changed("PRAGMA user_version = 2"), "table reports is none"),
+    "new tables, marked as old": (changed("PRAGMA user_version = 2"), "table log is none"),
     "old tables, marked as new": (
         lambda path: aged(path, "PRAGMA user_version = 3"),
         "table reports is none",
