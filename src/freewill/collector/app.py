@@ -272,9 +272,11 @@ class Collector:
 
     async def _roles(self, request: Request) -> frozenset[Role]:
         """Return the roles of who asks, by the tokens that hold now."""
-        if self.tokens.due:
+        authorization = request.headers.get("authorization", "")
+        # Who sends no token does not wait for a store that is away.
+        if authorization and self.tokens.due:
             await run_in_threadpool(self.tokens.refresh)
-        return self.tokens.roles_of(request.headers.get("authorization", ""))
+        return self.tokens.roles_of(authorization)
 
 
 async def answer_error(request: Request, error: Exception) -> Response:

@@ -144,7 +144,7 @@ class Tokens:
         self._stored, self._named = stored, named
         self._states: dict[Role, tuple[int, ...]] = {}
         self._of_files: dict[Role, bytes] = {}
-        self._made = stored()
+        self._made: Mapping[Role, bytes] = {}
         self._until = 0.0
         self.refresh()
 
