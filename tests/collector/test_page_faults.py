@@ -11,7 +11,7 @@ pytestmark = needs_pages
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    surveys = {"line": SURVEYS["line"]}
+    surveys = {name: SURVEYS[name] for name in ("line", "map")}
     with serving(tmp_path_factory.mktemp("amiss"), surveys=surveys) as found:
         yield found
 
@@ -51,6 +51,56 @@ def test_who_cannot_be_protected_is_told_and_nothing_is_drawn(browser, served):
         one.check("Failed to load resource")
     with person(browser, served, "line", java_script_enabled=False) as one:
         assert "JavaScript, which is switched off" in one.page.locator("noscript").inner_text()
+
+
+def test_another_survey_than_that_of_the_address_is_not_answered(browser, served):
+    def another(route):
+        answer = route.fetch(url=f"{one.root}/v1/surveys/{SURVEYS['map'].id}")
+        route.fulfill(response=answer)
+
+    def rewritten(route):
+        log = route.fetch().json()
+        log["entries"][0]["day"] = "2020-01-01"
+        route.fulfill(json=log)
+
+    with person(browser, served) as one:
+        own = SURVEYS["line"].id
+        for where, change, words in (
+            (f"**/v1/surveys/{own}", another, f"the survey that came is {SURVEYS['map'].id}"),
+            ("**/v1/log", rewritten, "the log was changed after it was written"),
+        ):
+            one.page.route(where, change)
+            one.page.goto(served.page("line"))
+            one.heading("This did not work")
+            assert words in one.page.locator("#place").inner_text()
+            assert one.page.locator("form").count() == 0
+            one.page.unroute(where)
+        one.check()
+
+
+def test_nothing_is_drawn_beyond_the_limit_that_a_person_sets(browser, served):
+    with person(browser, served, "line") as one:
+        one.choose("line")
+        one.heading("How shall it be protected?")
+        one.page.locator("#spent summary").click()
+        limit = one.page.get_by_label("The most that all reports")
+        limit.fill("3.5")
+        one.page.get_by_label("relaxed", exact=True).check()
+        one.next("Draw my noisy report")
+        one.page.get_by_role("alert").filter(has_text="your limit is 3.5").wait_for()
+        limit.fill("4")
+        one.draw(1)
+        one.receive()
+        one.page.goto(served.page("map"))
+        one.choose("map")
+        one.page.get_by_label("bits", exact=True).check()
+        told = one.page.locator("#spent").inner_text()
+        assert "have cost epsilon 4 here. With what you chose, it is 7." in told
+        assert "together these promises are weak" in told
+        one.next("Draw my noisy report")
+        one.page.get_by_role("alert").filter(has_text="your limit is 4").wait_for()
+        assert len(one.sent) == 1
+        one.check()
 
 
 def test_a_memory_that_is_damaged_stops_everything(browser, served):

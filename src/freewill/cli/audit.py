@@ -55,8 +55,8 @@ def audit(
     are possible and what epsilon they give.
 
     A warning tells where a guarantee protects little even though it holds: where more than 90 % of
-    reports are the true value, or epsilon is above 5 (times the mean distance of two values, where
-    it is per unit of distance). Warnings do not change the exit code.
+    reports are the true value, or of a table give it away, or epsilon is above 5 (times the mean
+    distance of two values, where it is per unit of distance). Warnings do not change the exit code.
 
     With `--leakage` a second table says what a report gives away if all values are equally likely:
     the chance to guess the value before a report and after it, the bits of information that it

@@ -18,8 +18,8 @@ class Place(NamedTuple):
 
 def log_end(view: Reader) -> Place:
     """Return the last number and the head of the log."""
-    query = "SELECT number, head FROM log ORDER BY number DESC LIMIT 1"
-    return Place(*next(iter(view.rows(query)), (0, FIRST)))
+    last = list(view.rows("SELECT number, head FROM log ORDER BY number DESC LIMIT 1"))
+    return Place(*last[0]) if last else Place(0, FIRST)
 
 
 def log_entries(view: Reader, first: int, most: int) -> list[Spec]:
@@ -47,7 +47,7 @@ def served(database: Database, survey: str, devices: str, day: str) -> Place:
         "SELECT devices, number, head FROM log WHERE survey = ? AND what = ? "
         "ORDER BY number DESC LIMIT 1"
     )
-    for before, number, head in database.rows(query, (survey, SERVED)):
+    for before, number, head in list(database.rows(query, (survey, SERVED))):
         if before == devices:
             return Place(number, head)
     return add_entry(database, SERVED, survey, devices, day)
