@@ -154,7 +154,7 @@ REFUSED = {
     # Files of SQLite that are no stores.
     "no tables": (_no_tables, "has no store yet"),
     "another application": (changed("PRAGMA application_id = 7"), "no store of Freewill's"),
-    "another version": (changed("PRAGMA user_version = 3"), "version 3.*Update"),
+    "another version": (changed("PRAGMA user_version = 4"), "version 4.*Update"),
     # Schemas that differ.
     "view of counts": (view("counts", "i AS mechanism", "x'00' AS output", "1 AS people"), "view"),
     "view of facts": (view("facts", "'a' AS name", "x'00' AS fact"), "view facts is none"),

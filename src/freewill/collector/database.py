@@ -9,7 +9,7 @@ from freewill.errors import FreewillError
 
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, fact {bytes} NOT NULL){keyed};
 CREATE TABLE surveys (id TEXT PRIMARY KEY, spec TEXT NOT NULL, closed TEXT){keyed};
@@ -29,6 +29,10 @@ CREATE TABLE pages (
 ){keyed};
 CREATE TABLE days (
     mechanism {integer}, day TEXT, people {integer} NOT NULL, PRIMARY KEY (mechanism, day)
+){keyed};
+CREATE TABLE releases (
+    survey TEXT PRIMARY KEY, tick {integer} NOT NULL, number {integer} NOT NULL,
+    made {integer} NOT NULL, epsilon TEXT NOT NULL, cells {bytes} NOT NULL
 ){keyed}
 """
 """The tables, with the words that databases differ in left out.
@@ -36,7 +40,8 @@ CREATE TABLE days (
 No table tells when, from where or in which order a report came: `reports`, `runs` and `settled`
 have keys of ids and marks (`marks.py`, `ids.py`), in the order of the keys; `counts` how many
 people sent an output; `pages` the reports that do not repeat (`surveys.py`); `days` how many people
-chose a mechanism on a day.
+chose a mechanism on a day. `releases` has what is published of a survey, beside copies of its rows
+under the negative numbers of its mechanisms (`releases.py`).
 """
 
 NAMES = tuple(re.findall(r"CREATE TABLE (\w+)", TABLES))

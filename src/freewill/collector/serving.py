@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from importlib.util import find_spec
 
 from freewill.collector.database import StoreError
+from freewill.collector.releases import ReleaseRule
 from freewill.collector.store import Store, open_store
 from freewill.collector.surveys import MIN_PEOPLE, survey_id
 from freewill.domain.survey import Survey
@@ -43,6 +44,7 @@ def serve(
     min_people: int = MIN_PEOPLE,
     public: bool = False,
     new_token: bool = False,
+    rule: ReleaseRule | None = None,
 ) -> None:
     """Serve surveys, by the names of their files, until the process is told to end.
 
@@ -61,7 +63,7 @@ def serve(
     with listening(host, port) as listener, closing(open_store(store)) as opened:
         with _noted_signals() as signals:
             token = opened.new_token(first=not new_token)
-            made = Collector(opened, surveys.values(), min_people, public)
+            made = Collector(opened, surveys.values(), min_people, public, rule)
             config = uvicorn.Config(
                 application(made),
                 access_log=False,
