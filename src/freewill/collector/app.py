@@ -96,7 +96,7 @@ class Collector:
         self.writer, self.estimates = Writer(store), Estimates(Live(store), min_people)
         self.published = Estimates(self.releases, min_people)
         self.uploads = Uploads(self.intakes, self.writer)
-        self.plans = {True: Plans(self.estimates), False: Plans(self.published)}
+        self.plans, self.published_plans = Plans(self.estimates), Plans(self.published)
         self._token_hash = store.token_hash
         self._well_until = 0.0
 
@@ -180,7 +180,7 @@ class Collector:
             advice = "Take the evidence, and run `freewill plan`."
             raise RefusedError(409, "plans of several questions are not made here yet", advice)
         seen = self._seen(request)
-        plans = self.plans[seen is self.estimates]
+        plans = self.plans if seen is self.estimates else self.published_plans
         return await seen.after(plans.made, intake.id, target, of)
 
     @Operation(f"{SURVEY}/evidence", PARQUET, (404, 409), access="administrator")
