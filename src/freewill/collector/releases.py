@@ -26,7 +26,7 @@ from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, several
 from freewill.present.rounding import rounded_document, rounded_down
 from freewill.stats.fit import Fit, fit
-from freewill.stats.noisy import noisy_evidence, noisy_fit
+from freewill.stats.noisy_counts import noisy_evidence, noisy_fit
 
 MOST_CELLS = 1 << 16
 """Possible reports of all mechanisms up to which each is counted with noise."""
@@ -107,15 +107,22 @@ class Releases:
     def _row(self, view: Reader, own: str) -> _Row:
         query = "SELECT tick, number, made, epsilon, cells FROM releases WHERE survey = ?"
         rows = [_Row(*row) for row in view.rows(query, (own,))]
-        row, epsilon = rows[0] if rows else _Row(), self._epsilon
-        if row.number and row.epsilon != epsilon:
+        row = rows[0] if rows else _Row()
+        if row.number and row.epsilon != self._epsilon:
             before, now = (
-                f"--release-epsilon {one}" if one else "no noise" for one in (row.epsilon, epsilon)
+                f"--release-epsilon {one}" if one else "exact counts"
+                for one in (row.epsilon, self._epsilon)
             )
             raise StoreError(
-                f"{several(row.number, 'release')} of survey {own} made with {before}, and now it "
-                f"is {now}: numbers of both kinds together would tell more than either promises. "
-                f"Go on as before, or serve another survey."
+                f"survey {own} has {several(row.number, 'release')} of {before}, and the next one "
+                f"would be of {now}: both together would tell more than either promises. Go on as "
+                f"before, or serve another survey."
+            )
+        cells = sum(len(outputs) for _, outputs in self._cells.get(own, ())) if row.number else 0
+        if len(row.cells) != 8 * cells or any(type(number) is not int for number in row[:3]):
+            raise StoreError(
+                f"the store is damaged in what it has of releases of survey {own}: restore it from "
+                f"a backup."
             )
         return row
 
@@ -180,8 +187,8 @@ class Releases:
         row, stored = self._row(view, own), self.store.survey(view, own)
         if not row.number:
             advice = (
-                f"The first release comes when at least {self.least(0):,} people have answered. "
-                f"The administrator sees more."
+                f"The first release comes when {several(self.least(0), 'person')} or more have "
+                f"answered. The administrator sees what is stored now."
             )
             raise RefusedError(409, "nothing was published of this survey yet", advice)
         release = Release(row.number, row.made)

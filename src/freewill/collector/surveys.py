@@ -153,7 +153,7 @@ class Release(NamedTuple):
         """Return the release as JSON has it.
 
         >>> Release(3, 1794999600).described()
-        {'number': 3, 'made': '2026-11-18T07:00:00Z'}
+        {'number': 3, 'made': '2026-11-18T11:00:00Z'}
         """
         made = datetime.fromtimestamp(self.made, UTC).isoformat()
         return {"number": self.number, "made": made.replace("+00:00", "Z")}

@@ -56,10 +56,10 @@ class NoisyFit(Fit):
 
     The maximum likelihood is of counts clipped at 0, which is biased where many counts are small.
     The centre of intervals, theta_w + C g with g = sum c a / (n p), is linear in the counts: it
-    takes them as they are, below 0 too. With u = C h, a count adds u'a / (n p) to h'theta, so that
-    noise of variance v in each adds
+    takes them as they are, below 0 too. With u = C h, one more in a count moves h'theta_1 by
+    u'(a / p - g) / n, so that noise of variance v in each adds
 
-        v sum (u'a / p)^2 / n^2,    over all outputs of all mechanisms,
+        v sum (u'a / p - u'g)^2 / n^2,    over all outputs of all mechanisms,
 
     to the variance h'C h / n. Bands and tests of assumptions do not allow for it: there are none.
     """
@@ -95,7 +95,9 @@ class NoisyFit(Fit):
         reports = operator.forward(theta)
         added = np.full(len(rows), np.inf)
         for place in np.flatnonzero(np.isfinite(estimates.variances)):
-            added[place] = np.sum((operator.forward(estimates.influences[place]) / reports) ** 2)
+            influence = estimates.influences[place]
+            moves = operator.forward(influence) / reports - influence @ self.slope
+            added[place] = np.sum(moves**2)
         noise = self.evidence.variance * added / self.evidence.people
         return replace(estimates, variances=estimates.variances + noise)
 
