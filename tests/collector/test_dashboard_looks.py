@@ -65,6 +65,7 @@ def served(tmp_path_factory):
             found.post(survey, drawn(survey, 600, RNG, np.full(size, 1 / size)))
         found.post(LEANING, drawn(LEANING, 500, RNG, young, [1.0, 0.0]))
         found.post(LEANING, drawn(LEANING, 500, RNG, old, [0.0, 1.0]))
+        found.made.releases.tick()
         yield found
 
 
@@ -143,7 +144,24 @@ def test_where_everyone_may_read_a_token_is_asked_for_what_is_not_for_all(served
         assert got.value.suggested_filename.endswith(".parquet")
 
 
+def test_everyone_sees_the_release_and_the_administrator_what_is_live(served, browser):
+    with looking(browser) as watched:
+        page = opened(watched, served, MAP)
+        state = page.inner_text("#state")
+        assert state.startswith("Release 1, ")
+        assert "600 people; the next one comes, at most every hour" in state
+        assert page.is_hidden("#people")
+        assert "rounded down" in page.inner_text("#people-note")
+        page.evaluate(f"sessionStorage.setItem('freewill-token', {json.dumps(served.token)})")
+        page = opened(watched, served, MAP)
+        assert "not for publication. Everyone sees release 1" in page.inner_text("#state")
+        assert page.is_visible("#people")
+
+
 def test_texts_of_a_survey_are_shown_and_do_nothing(served, watched):
+    # With the token, for everyone is told no days, of which there is a chart.
+    token = json.dumps(served.token)
+    watched.page.add_init_script(f"sessionStorage.setItem('freewill-token', {token})")
     page = opened(watched, served, HOSTILE)
     page.click("#estimate-table summary")
     page.wait_for_selector("#estimate-table tbody tr")
@@ -218,6 +236,7 @@ def test_odd_alphabets_are_drawn_whole(tmp_path, browser):
         for survey in surveys:
             size = survey.alphabet.size
             served.post(survey, drawn(survey, 300, RNG, np.full(size, 1 / size)))
+        served.made.releases.tick()
         page = opened(watched, served, surveys[0])
         layout = "document.getElementById('estimate-chart')._fullLayout"
         assert page.evaluate(f"{layout}.xaxis.range") == [0, 10]

@@ -60,7 +60,7 @@ def test_each_estimate_starts_from_the_last_one_and_is_made_once(path, monkeypat
         starts.append(start)
         return fw.fit(evidence, start=start)
 
-    monkeypatch.setattr("freewill.collector.estimates.fit", watched)
+    monkeypatch.setattr("freewill.collector.sources.fit", watched)
 
     async def work(client):
         rng = np.random.default_rng(1)
@@ -98,10 +98,12 @@ def test_no_estimate_of_few_people(path):
 
 def test_an_open_estimate_is_for_everyone(path):
     async def work(client):
-        await client.post(people(SURVEY, 30, np.random.default_rng(3)))
+        await client.post(people(SURVEY, 105, np.random.default_rng(3)))
+        assert (await asked(client, admin=False)).status == 409
+        client.made.releases.tick()
         assert (await asked(client, admin=False)).status == 200
         address = f"/v1/surveys/{client.survey}/people"
-        assert (await client.get(address)).json["people"] == 30
+        assert (await client.get(address)).json["people"] == 100
         assert (await client.get(f"/v1/surveys/{client.survey}/evidence")).status == 401
 
     served(work, path, min_people=20, public=True)

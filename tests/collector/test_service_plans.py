@@ -209,6 +209,7 @@ def test_a_plan_refuses_without_a_reader(path):
 def test_plans_and_tables_are_for_everyone_where_estimates_are(path):
     async def work(client):
         await client.post(people(SURVEY, 150, np.random.default_rng(3)))
+        client.made.releases.tick()
         assert (await planned(client, "target=0.5", admin=False)).status == 200
         assert (await tabled(client, admin=False)).status == 200
 

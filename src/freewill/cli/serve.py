@@ -1,20 +1,38 @@
 """`freewill serve`: take in reports over HTTP and show what they tell."""
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from freewill.cli.options import integral, load_survey, option
+from freewill.cli.options import integral, load_survey, numeric, option
 from freewill.cli.show import remark, say
+from freewill.collector.releases import ReleaseRule
 from freewill.collector.serving import serve as run
 from freewill.collector.tokens import Role, sources
 from freewill.domain.programs import undrawable
 from freewill.domain.questionnaire import Questionnaire
-from freewill.errors import ParameterError
+from freewill.errors import ParameterError, printable
 
 _MOST_PORTS = 65535
+_PERIOD = re.compile("([1-9][0-9]{0,3})([mhd])")
+_SECONDS = {"m": 60, "h": 3600, "d": 86400}
+
+
+def seconds_of(text: str) -> int:
+    """Read a period.
+
+    >>> seconds_of("15m"), seconds_of("1h"), seconds_of("7d")
+    (900, 3600, 604800)
+    """
+    period = _PERIOD.fullmatch(text)
+    if period is None:
+        raise ParameterError(
+            f"--release-every {printable(text)}: expected a period such as 15m, 1h or 1d."
+        )
+    return int(period[1]) * _SECONDS[period[2]]
 
 
 def serve(
@@ -27,7 +45,17 @@ def serve(
         str, option("Where reports are stored: an SQLite file or postgresql://...")
     ] = "collector.db",
     min_people: Annotated[int, integral("The fewest people to show estimates of.", 2)] = 100,
-    public: Annotated[bool, option("Show estimates and counts to everyone.", "--public")] = False,
+    public: Annotated[
+        bool, option("Publish estimates and counts, by releases.", "--public")
+    ] = False,
+    release_people: Annotated[int, integral("The fewest new people of a release.", 1)] = 100,
+    release_every: Annotated[
+        str, option("Releases are made at whole multiples of this period: 15m, 1h, 1d.")
+    ] = "1h",
+    release_epsilon: Annotated[
+        float | None,
+        numeric("What all releases may tell of what a person sent: adds noise to counts."),
+    ] = None,
     new_token: Annotated[bool, option("Replace the administrator's token.", "--new-token")] = False,
     token_file: Annotated[
         Path | None, option("A file with the administrator's token; read again when it changes.")
@@ -67,7 +95,8 @@ def serve(
         "metrics": metrics_token_file,
     }
     named = sources(files, os.environ)
-    run(offered, _show, host, port, store, min_people, public, new_token, named, remark)
+    rule = ReleaseRule(release_people, seconds_of(release_every), release_epsilon)
+    run(offered, _show, host, port, store, min_people, public, new_token, rule, named, remark)
     say("stopped: everything that was acknowledged is in the store.")
 
 

@@ -30,10 +30,12 @@ from freewill.collector.openapi import CSV, PARQUET, SURVEY, TEXT, Operation, ha
 from freewill.collector.planning import Plans, question_of
 from freewill.collector.questions import Subject, subject_of
 from freewill.collector.records import intake_of
+from freewill.collector.releases import ReleaseRule, Releases, releasing
 from freewill.collector.site import site_routes
+from freewill.collector.sources import Live
 from freewill.collector.store import Store
 from freewill.collector.survey_log import log_end, log_entries
-from freewill.collector.surveys import MIN_PEOPLE, evidence_of, people_by_day, people_of, today
+from freewill.collector.surveys import MIN_PEOPLE, evidence_of, people_by_day, today
 from freewill.collector.tokens import STORE_ALONE, Access, Role, Sources, Tokens, not_yours
 from freewill.collector.writer import Writer
 from freewill.core.presented import json_bytes
@@ -82,7 +84,7 @@ def _subject(request: Request, intake: Intake) -> Subject:
 
 
 class Collector:
-    """Answers for the surveys of one store; where it is `public`, everyone may see estimates.
+    """Answers for the surveys of one store; where it is `public`, everyone sees its releases.
 
     Each function that is marked as an operation answers at an address, with JSON unless it returns
     a response of its own; those that are no coroutines run beside the event loop.
@@ -94,14 +96,18 @@ class Collector:
         surveys: Iterable[Survey],
         min_people: int = MIN_PEOPLE,
         public: bool = False,
+        rule: ReleaseRule | None = None,
         tokens: Sources = STORE_ALONE,
     ) -> None:
-        self.store, self.public = store, public
+        self.store, self.public, self.rule = store, public, rule or ReleaseRule()
         self.tokens = Tokens(store.token_hashes, tokens)
         self.intakes = {survey.id: intake_of(survey, store.add(survey)) for survey in surveys}
-        self.writer, self.estimates = Writer(store), Estimates(store, min_people)
+        offered = [intake.survey for intake in self.intakes.values()]
+        self.releases = Releases(store, offered if public else (), self.rule, min_people)
+        self.writer, self.estimates = Writer(store), Estimates(Live(store), min_people)
+        self.published = Estimates(self.releases, min_people)
         self.uploads = Uploads(self.intakes, self.writer)
-        self.plans = Plans(self.estimates)
+        self.plans, self.published_plans = Plans(self.estimates), Plans(self.published)
         self._well_until = 0.0
 
     @Operation("/v1/surveys", openapi.Surveys)
@@ -148,37 +154,47 @@ class Collector:
 
     @Operation(f"{SURVEY}/people", openapi.People, (404,), access="viewer")
     def people(self, request: Request, intake: Intake) -> openapi.People:
-        """Return how many people chose each mechanism, by day; of several questions, for each."""
+        """Return how many people chose each mechanism; of several questions, for each.
+
+        Those who may see what is stored now are told by day; everyone, of the last release, rounded
+        numbers or ones with noise.
+        """
+        seen = self._seen(request)
         with self.store.view() as view:
-            stored = self.store.survey(view, intake.id)
-            people = people_of(view, stored)
+            release = self.releases.last(view, intake.id)
             answer: openapi.People = {
                 "id": intake.id,
                 "roles": sorted(request.state.roles),
-                "people": people,
-                "min_people": self.estimates.min_people,
-                "closed": stored.closed,
-                "days": people_by_day(view, stored),
+                "live": seen is self.estimates,
+                "release": release and release.described(),
+                "rule": self.rule.described(),
+                "people": 0,
+                "min_people": seen.min_people,
+                "closed": self.store.survey(view, intake.id).closed,
+                "mechanisms": {},
             }
-            if isinstance(intake.survey, Questionnaire):
-                with contextlib.suppress(RefusedError):  # too many reports: days are told alone
-                    answer["questions"] = self.estimates.records.choices(view, stored, people)
+            if answer["live"] or release:
+                answer.update(seen.people(view, intake.id))
+            if answer["live"]:
+                answer["days"] = people_by_day(view, self.store.survey(view, intake.id))
             return answer
 
     @Operation(
         f"{SURVEY}/estimate", openapi.Estimate, (404, 409, 422), access="viewer", query=(_OF,)
     )
     async def estimate(self, request: Request, intake: Intake) -> Response:
-        """Return the estimate of what is stored now, with intervals and checks.
+        """Return the estimate of what is stored now, or was published last, with its uncertainty.
 
         Of several questions, of one of them, or of two with their cross table.
         """
-        return Response(await self.estimates.current(_subject(request, intake)), media_type=JSON)
+        subject = _subject(request, intake)
+        return Response(await self._seen(request).current(subject), media_type=JSON)
 
     @Operation(f"{SURVEY}/table", CSV, (404, 409, 422), access="viewer", query=(_OF,))
     async def table(self, request: Request, intake: Intake) -> Response:
         """Return the estimate as CSV, as `freewill estimate --csv` writes it."""
-        text = await self.estimates.after(self.estimates.table, _subject(request, intake))
+        seen = self._seen(request)
+        text = await seen.after(seen.table, _subject(request, intake))
         headers = {"content-disposition": f'attachment; filename="{intake.id}.csv"'}
         return Response(text, 200, headers, media_type=CSV)
 
@@ -189,7 +205,9 @@ class Collector:
         if isinstance(intake.survey, Questionnaire):
             advice = "Take the evidence, and run `freewill plan`."
             raise RefusedError(409, "plans of several questions are not made here yet", advice)
-        return await self.estimates.after(self.plans.made, intake.id, target, of)
+        seen = self._seen(request)
+        plans = self.plans if seen is self.estimates else self.published_plans
+        return await seen.after(plans.made, intake.id, target, of)
 
     @Operation(f"{SURVEY}/evidence", PARQUET, (404, 409), access="administrator")
     def evidence(self, request: Request, intake: Intake) -> Response:
@@ -232,7 +250,7 @@ class Collector:
     @Operation("/v1/metrics", TEXT, access="metrics")
     async def metrics(self, request: Request) -> Response:
         """Return counts of what was done since the start, for Prometheus."""
-        return Response(metrics_text(self.uploads), media_type=_METRICS)
+        return Response(metrics_text(self.uploads, self.releases), media_type=_METRICS)
 
     @Operation("/v1/openapi.json", dict[str, Any])
     async def description(self, request: Request) -> dict[str, Any]:
@@ -242,7 +260,8 @@ class Collector:
     def stop(self) -> None:
         """Write what waits, and end the threads."""
         self.writer.stop()
-        self.estimates.close()
+        for estimates in (self.estimates, self.published):
+            estimates.close()
 
     def routes(self) -> list[Route]:
         """Return where all operations are found, but that of reports."""
@@ -278,6 +297,14 @@ class Collector:
             await run_in_threadpool(self.tokens.refresh)
         return self.tokens.roles_of(authorization)
 
+    def _seen(self, request: Request) -> Estimates:
+        """Return what a request sees: with a token what is stored now, without one the release."""
+        if request.state.roles & {"viewer", "administrator"}:
+            return self.estimates
+        if "authorization" in request.headers:  # a token that holds no longer is not passed over
+            raise not_yours("viewer")
+        return self.published
+
 
 async def answer_error(request: Request, error: Exception) -> Response:
     """Answer what is refused, by us or (addresses, methods) by Starlette, and what went wrong."""
@@ -303,7 +330,9 @@ def application(collector: Collector) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> Any:
+        task = asyncio.create_task(releasing(collector.releases))
         yield
+        task.cancel()
         await run_in_threadpool(collector.stop)
 
     errors: tuple[Any, ...] = (HTTPException, RefusedError, StoreError, Exception)

@@ -32,7 +32,11 @@ CREATE TABLE days (
 CREATE TABLE log (
     number {integer} PRIMARY KEY, what TEXT NOT NULL, survey TEXT NOT NULL, devices TEXT NOT NULL,
     day TEXT NOT NULL, previous TEXT NOT NULL, head TEXT NOT NULL
-)
+);
+CREATE TABLE releases (
+    survey TEXT PRIMARY KEY, tick {integer} NOT NULL, number {integer} NOT NULL,
+    made {integer} NOT NULL, epsilon TEXT NOT NULL, cells {bytes} NOT NULL
+){keyed}
 """
 """The tables, with the words that databases differ in left out.
 
@@ -40,7 +44,8 @@ No table tells when, from where or in which order a report came: `reports`, `run
 have keys of ids (`keys.py`, `ids.py`) in their order, and nothing of what came with them; `counts`
 how many people sent an output; `pages` the reports that do not repeat (`surveys.py`); `days` how
 many people chose a mechanism on a day. `log` tells which surveys were served and closed, for
-everyone to see (`survey_log.py`).
+everyone to see (`survey_log.py`); `releases` what is published of a survey, beside copies of its
+rows under the negative numbers of its mechanisms (`releases.py`).
 """
 OLD_VERSION = 2
 """The version that is still read, and made anew by who opens it to write."""

@@ -1,9 +1,10 @@
-"""Estimates of what a store holds, each from where the last one ended, with intervals and checks.
+"""Estimates of what is stored or published, each from where the last one ended, and their checks.
 
 These are made at once, later, or left to the reader, by how long they take.
 """
 
 import asyncio
+import contextlib
 import math
 import threading
 from collections.abc import Callable
@@ -13,17 +14,19 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from freewill.collector.answers import RefusedError
+from freewill.collector.database import Reader
 from freewill.collector.questions import Records, Subject, cell_weights, table_of
-from freewill.collector.store import Store
-from freewill.collector.surveys import people_of
+from freewill.collector.sources import Source
+from freewill.collector.surveys import Release, chosen_of, people_of
 from freewill.core.frames import csv_text
 from freewill.core.presented import json_bytes, portable
 from freewill.domain.alphabets.base import attributes_of
+from freewill.domain.questionnaire import Questionnaire
 from freewill.errors import FreewillError, several
 from freewill.numeric.solvers.likelihood import OnStep
 from freewill.present.document import checks_content, intervals_content
 from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.fit import Fit, Verdict, fit, is_free, verdict_of
+from freewill.stats.fit import Fit, Verdict, is_free, verdict_of
 from freewill.stats.intervals import COLUMNS
 
 _Result = TypeVar("_Result")
@@ -57,6 +60,7 @@ CHOICE_BEYOND = (
     f"not tested: the choice depends on the value, and testing laws given the choice takes long "
     f"for more than {_MOST_BESIDE} values. {_ELSEWHERE}"
 )
+NOISY = "not tested: what is published are counts with noise, which tests do not allow for"
 BY_QUESTION = "tested question by question: ask for one of them"
 STREAMED = (
     f"not computed: the reports do not fit in the server's memory. {_ELSEWHERE} and `freewill "
@@ -71,7 +75,7 @@ def takes_long(made: Fit) -> bool:
         return size > TABLES_AT_ONCE
     if size > AT_ONCE or size * len(made.evidence.groups) <= _BESIDE_AT_ONCE:
         return size > AT_ONCE
-    return not is_free(made)
+    return made.exact and not is_free(made)
 
 
 def uncertainty_of(made: Fit, on_step: OnStep | None = None) -> dict[str, Any]:
@@ -83,16 +87,14 @@ def uncertainty_of(made: Fit, on_step: OnStep | None = None) -> dict[str, Any]:
     if attributes_of(alphabet):
         return _table_uncertainty(made, on_step)
     # The band of a map would be a third map, which says no more than that of the widths.
-    banded = len(alphabet.axes) == 1 and alphabet.size <= _MOST_BANDED
+    banded = len(alphabet.axes) == 1 and alphabet.size <= _MOST_BANDED and made.exact
     alone, band, reason = None, None, ""
     try:
         alone = intervals_content(made.intervals(on_step=on_step))
         band = intervals_content(made.intervals(joint=True, on_step=on_step)) if banded else None
     except FreewillError as error:
         reason = str(error)
-    beyond = _laws_beyond(made)
-    laws = Verdict(None, beyond) if beyond else verdict_of(made, "laws")
-    checks = {"free choice": verdict_of(made, "free choice"), "laws": laws}
+    checks = {name: _verdict(made, name) for name in ("free choice", "laws")}
     content: dict[str, Any] = portable(
         {
             "intervals": alone,
@@ -114,6 +116,12 @@ def _table_uncertainty(made: Fit, on_step: OnStep | None) -> dict[str, Any]:
     except FreewillError as error:
         content["uncertainty"]["reason"] = str(error)
     return portable(content)  # type: ignore[no-any-return]
+
+
+def _verdict(made: Fit, name: str) -> Verdict:
+    """Make a check, or say why it is not made on a server."""
+    beyond = NOISY if not made.exact else _laws_beyond(made) if name == "laws" else ""
+    return Verdict(None, beyond) if beyond else verdict_of(made, name)
 
 
 def _laws_beyond(made: Fit) -> str:
@@ -143,13 +151,14 @@ class Latest:
     """The JSON, with intervals and checks where these were made at once; else they follow."""
     stored: int
     """People who answered the survey, some of whom may be silent on what is asked for."""
+    release: Release | None = None
 
 
 @dataclass(eq=False)
 class Estimates:
     """The last estimate of each survey, and the next ones, which are made one at a time."""
 
-    store: Store
+    source: Source
     min_people: int
     records: Records = field(default_factory=Records)
     _latest: dict[Subject, Latest] = field(default_factory=dict)
@@ -157,7 +166,7 @@ class Estimates:
 
     def __post_init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="estimate")
-        self._later = Later(self.store, self.records)
+        self._later = Later(self.source, self.records)
 
     async def current(self, subject: Subject) -> bytes:
         """Return the estimate of what is stored now, as JSON; who asks meanwhile gets it too."""
@@ -170,7 +179,7 @@ class Estimates:
     def made(self, subject: Subject) -> bytes:
         """Return the JSON of the estimate of what is stored now."""
         latest = self.latest(subject)
-        return latest.whole or json_bytes(self.document(subject, latest))
+        return latest.whole or json_bytes(self.source.shown(self.document(subject, latest)))
 
     def document(self, subject: Subject, latest: Latest) -> dict[str, Any]:
         """Return what the JSON holds; intervals and checks of many values follow the estimate."""
@@ -179,34 +188,55 @@ class Estimates:
         return {**latest.document, **self._later.of(subject, latest.estimate)}
 
     def latest(self, subject: Subject) -> Latest:
-        """Make the estimate of what is stored now, unless nothing came since the last one."""
+        """Make the estimate of what is there now, unless nothing came since the last one."""
         survey, of = subject
-        with self.store.view() as view:
-            stored = self.store.survey(view, survey)
+        with self.source.store.view() as view:
+            stored = self.source.survey(view, survey)
             people = people_of(view, stored)
             self._refuse_few(people)
             before = self._latest.get(subject)
-            if before and (before.stored, before.closed) == (people, stored.closed):
+            now = stored.closed, people, stored.release
+            if before and (before.closed, before.stored, before.release) == now:
                 return before
+            if before and before.release != stored.release:
+                self._later.forget(subject)
             evidence = self.records.about(view, stored, people, of)
             self._refuse_few(evidence.people)
-            made = fit(evidence, start=before.estimate if before else None)
+            made = self.source.fit(evidence, before.estimate if before else None)
             document = {**made.estimate.to_dict(), "survey": survey, "closed": stored.closed}
             document |= {"of": list(of)} if of else {}
             document |= {"table": table_of(made.estimate)} if len(of) > 1 else {}
+            document |= {"release": stored.release.described()} if stored.release else {}
             at_once = not takes_long(made)
             document |= uncertainty_of(made) if at_once else {}
-        whole = json_bytes(document) if at_once else None
+        whole = json_bytes(self.source.shown(document)) if at_once else None
         estimate = replace(made.estimate, evidence=None)
-        self._latest[subject] = Latest(estimate, document, stored.closed, whole, people)
+        self._latest[subject] = Latest(estimate, document, stored.closed, whole, *now[1:])
         return self._latest[subject]
+
+    def people(self, view: Reader, survey: str) -> Any:
+        """Return how many people chose each mechanism, of several questions for each, as shown."""
+        stored, shown = self.source.survey(view, survey), self.source.people
+        chosen = chosen_of(view, stored)
+        answer: dict[str, Any] = {
+            "people": shown(sum(chosen.values())),
+            "mechanisms": {name: shown(many) for name, many in chosen.items()},
+        }
+        if isinstance(stored.survey, Questionnaire):
+            with contextlib.suppress(RefusedError):  # too many reports: all of them are told alone
+                choices = self.records.choices(view, stored, sum(chosen.values()))
+                answer["questions"] = {
+                    name: {choice: shown(many) for choice, many in own.items()}
+                    for name, own in choices.items()
+                }
+        return answer
 
     def _refuse_few(self, people: int) -> None:
         if people < self.min_people:
             least = f"an estimate is shown of {self.min_people:,} at least"
             raise RefusedError(
                 409,
-                f"{several(people, 'person')} answered, and {least}",
+                f"{several(self.source.people(people), 'person')} answered, and {least}",
                 "Wait for more reports. The least number is set by `freewill serve --min-people`.",
             )
 
@@ -254,7 +284,7 @@ class Later:
     surveys. After each the thread rests for as long as it took: one core is half busy at most.
     """
 
-    store: Store
+    source: Source
     records: Records
     compute: Callable[..., dict[str, Any]] = uncertainty_of
     _computed: dict[Subject, dict[str, Any]] = field(default_factory=dict)
@@ -283,6 +313,11 @@ class Later:
             return _unknown(WAITING, pending=True)
         return {**made, "uncertainty": {**made["uncertainty"], "pending": pending}}
 
+    def forget(self, subject: Subject) -> None:
+        """Let go of what was computed of an earlier release, of as many people perhaps."""
+        with self._changed:
+            self._computed.pop(subject, None)
+
     def _work(self) -> None:
         rest = 0.0
         while True:
@@ -307,14 +342,14 @@ class Later:
         people = start.people
         try:
             # The view is closed at once: one open for minutes would let the journal grow.
-            with self.store.view() as view:
-                stored = self.store.survey(view, subject.survey)
+            with self.source.store.view() as view:
+                stored = self.source.survey(view, subject.survey)
                 everyone = people_of(view, stored)
                 evidence = self.records.about(view, stored, everyone, subject.of)
             people = evidence.people
             if not evidence.held:
                 return _unknown(STREAMED, people=people)
-            return self.compute(fit(evidence, start=start), on_step=self._go_on)
+            return self.compute(self.source.fit(evidence, start), on_step=self._go_on)
         except _EndedError:
             raise
         except Exception as error:  # the next survey is still to be computed

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from starlette.requests import ClientDisconnect
@@ -25,6 +25,9 @@ from freewill.domain.outputs import Reason
 from freewill.domain.survey import Survey, listed
 from freewill.errors import several, shown
 from freewill.io.decoding import SentReader, longest_report
+
+if TYPE_CHECKING:
+    from freewill.collector.releases import Releases
 
 MOST_BYTES = 8 << 20
 """Bytes of one body."""
@@ -299,7 +302,7 @@ def _is_lines(content_type: bytes) -> bool:
     return kind == LINES.encode()
 
 
-def metrics_text(uploads: Uploads) -> str:
+def metrics_text(uploads: Uploads, releases: "Releases") -> str:
     """Return what was done since the start in Prometheus' text format: sums, of no survey."""
     writer, done = uploads.writer, uploads.writer.tally
     metrics = {
@@ -309,6 +312,8 @@ def metrics_text(uploads: Uploads) -> str:
         "commits_total": ("counter", "Groups of uploads written to the store.", done.commits),
         "commit_failures_total": ("counter", "Groups that could not be written.", done.failures),
         "commit_seconds_total": ("counter", "Time spent on commits.", done.seconds),
+        "releases_total": ("counter", "Releases made by this server.", releases.made),
+        "release_failures_total": ("counter", "Releases that failed.", releases.failures),
         "reports_waiting": ("gauge", "Reports that wait for their commit.", writer.waiting),
         "body_bytes": ("gauge", "Bytes of bodies that are not answered yet.", uploads.held),
     }

@@ -162,7 +162,7 @@ class Log(Place):
 
 
 class Survey(TypedDict):
-    """A survey; where it is public, everyone may see the estimate.
+    """A survey; where it is public, everyone may see its releases.
 
     `explained` has, of each choice, the numbers and the picture that people are shown; of several
     questions, by question. `log` is where the public log says that it is served so.
@@ -176,21 +176,49 @@ class Survey(TypedDict):
     survey: dict[str, Any]
 
 
+class Release(TypedDict):
+    """Which release of a survey, from 1 on, and when it was made."""
+
+    number: Count
+    made: str
+
+
+class Rule(TypedDict):
+    """When a release is made: after so many new people, at whole multiples of so many seconds.
+
+    `epsilon` is that of the noise of its counts, null where they have none.
+    """
+
+    people: Count
+    every: Count
+    epsilon: float | None
+
+
 class People(TypedDict):
-    """How many people answered, and of each mechanism by day; with the roles of who asks."""
+    """How many people answered, and chose each mechanism; with the roles of who asks.
+
+    Where it is `live`, of what is stored now and by day, which is not for publication; else of the
+    last release. `release` is the last one for everyone, null before the first.
+    """
 
     id: str
     roles: list[str]
+    live: bool
+    release: Release | None
+    rule: Rule
     people: Count
     min_people: Count
     closed: str | None
-    days: dict[str, dict[str, int]]
+    mechanisms: dict[str, Count]
+    days: NotRequired[dict[str, dict[str, int]]]
     questions: NotRequired[dict[str, dict[str, int]]]
 
 
 class Plan(TypedDict):
     """How many people it takes until half of the widest interval is the target."""
 
+    live: bool
+    release: NotRequired[Release]
     survey: str
     people: Count
     of: str

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freewill.collector.answers import RefusedError
-from freewill.collector.surveys import people_by_day
+from freewill.collector.surveys import chosen_of
 from freewill.core.texts import number
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.groups import Values
@@ -86,35 +86,43 @@ class Plans:
         With C at the estimate and at the shares of mechanisms seen so far, the widest interval has
         z max sqrt(h'C h / n) to either side; n is what brings that down to the target.
         """
+        source = self.estimates.source
+        if not source.exact:
+            what = "plans are not made from counts with noise"
+            advice = "Intervals of the estimate allow for it; the administrator's plans have none."
+            raise RefusedError(409, what, advice)
         latest = self.estimates.latest(Subject(survey))
         estimate = latest.estimate
+        people = source.people(estimate.people)
         errors = self._errors.get((survey, of))
         if errors is None or errors.people != estimate.people:
             errors = self._errors_of(survey, of, latest)
             self._errors[survey, of] = errors
         needed = needed_for_interval(errors.variances, target)
         widest = int(np.argmax(errors.variances))
-        return {
+        plan = {
             "survey": survey,
-            "people": estimate.people,
+            "people": people,
             "of": of,
             "target": target,
             "now": REACH * math.sqrt(errors.variances[widest] / estimate.people),
             "widest": errors.names[widest],
             "needed": needed,
-            "more": None if needed is None else max(0, needed - estimate.people),
+            "more": None if needed is None else max(0, needed - people),
             "worth": errors.worth,
             "advice": _advice(errors, target, needed),
         }
+        release = {"release": latest.release.described()} if latest.release else {}
+        return source.shown({**plan, **release})
 
     def _errors_of(self, survey: str, of: str, latest: "Latest") -> Errors:
         estimate = latest.estimate
         if of == "shares" and estimate.alphabet.size > DENSE:
             return self._errors_by_intervals(survey, latest)
-        store = self.estimates.store
-        with store.view() as view:
-            stored = store.survey(view, survey)
-            chose = {name: sum(n.values()) for name, n in people_by_day(view, stored).items()}
+        source = self.estimates.source
+        with source.store.view() as view:
+            stored = source.survey(view, survey)
+            chose = chosen_of(view, stored)
         whole = sum(chose.values())
         offered = stored.survey.mechanisms.items()
         parts = tuple((name, mechanism, chose[name] / whole) for name, mechanism in offered)

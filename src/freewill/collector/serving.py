@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from importlib.util import find_spec
 
 from freewill.collector.database import StoreError
+from freewill.collector.releases import ReleaseRule
 from freewill.collector.store import Store, open_store
 from freewill.collector.surveys import MIN_PEOPLE
 from freewill.collector.tokens import STORE_ALONE, Sources
@@ -44,6 +45,7 @@ def serve(
     min_people: int = MIN_PEOPLE,
     public: bool = False,
     new_token: bool = False,
+    rule: ReleaseRule | None = None,
     tokens: Sources = STORE_ALONE,
     remark: Callable[[str], None] = lambda _: None,
 ) -> None:
@@ -67,7 +69,7 @@ def serve(
             for text in filter(None, (*tokens.remarks(), opened.renewal)):
                 remark(text)
             token = opened.new_token(first=not new_token) if own_token else None
-            made = Collector(opened, surveys.values(), min_people, public, tokens)
+            made = Collector(opened, surveys.values(), min_people, public, rule, tokens)
             config = uvicorn.Config(
                 application(made),
                 access_log=False,

@@ -247,6 +247,12 @@ class Store:
             [(number, surveys.OPEN, rest), *surveys.new_pages(number, full)],
         )
 
+    @contextmanager
+    def changing(self) -> Iterator[Database]:
+        """Change the store in one transaction, beside what people report."""
+        with self._writing():
+            yield self._database
+
     def view(self) -> AbstractContextManager[Reader]:
         """View the store as it is now."""
         return self._database.snapshot()
@@ -261,7 +267,8 @@ class Store:
 
         Within bulks of 128 MiB, drawn at random: what is larger is mixed as far as that goes.
         """
-        for number, width in self._widths.items():
+        released = {-number: width for number, width in self._widths.items()}
+        for number, width in (self._widths | released).items():
             query = "SELECT page FROM pages WHERE mechanism = ? AND page <> ?"
             with self._one_at_a_time:
                 pages = [page for (page,) in self._database.rows(query, (number, surveys.OPEN))]

@@ -127,6 +127,22 @@ def new_pages(number: int, contents: Iterable[bytes]) -> list[tuple[int, int, by
     return [(number, secrets.randbits(62) + 1, content) for content in contents]
 
 
+class Release(NamedTuple):
+    """Which release of a survey, from 1 on, and when it was made, in seconds since 1970."""
+
+    number: int
+    made: int
+
+    def described(self) -> Any:
+        """Return the release as JSON has it.
+
+        >>> Release(3, 1794999600).described()
+        {'number': 3, 'made': '2026-11-18T11:00:00Z'}
+        """
+        made = datetime.fromtimestamp(self.made, UTC).isoformat()
+        return {"number": self.number, "made": made.replace("+00:00", "Z")}
+
+
 @dataclass(frozen=True)
 class StoredSurvey:
     """A survey as it stands in a store."""
@@ -137,6 +153,10 @@ class StoredSurvey:
     """Of its mechanisms, by their ids."""
     closed: str | None
     """The day on which it was closed."""
+    release: Release | None = None
+    """What of it is published; None for all that is stored now."""
+    published: Evidence | None = None
+    """What is published in the place of what was counted."""
 
 
 def stored_survey(view: Reader, survey: Survey) -> StoredSurvey | None:
@@ -212,9 +232,17 @@ def _ordered(rows: Iterable[tuple[Any, Any]], kind: type) -> Iterator[tuple[Any,
         yield key, content
 
 
+def chosen_of(view: Reader, stored: StoredSurvey) -> dict[str, int]:
+    """Return how many people chose each mechanism, by its name."""
+    if stored.published is not None:
+        chosen = {group.name: group.people for group in stored.published.groups}
+        return {name: chosen.get(name, 0) for name in stored.survey.mechanisms}
+    return {name: sum(days.values()) for name, days in people_by_day(view, stored).items()}
+
+
 def people_of(view: Reader, stored: StoredSurvey) -> int:
     """Return how many people answered a survey."""
-    return sum(sum(days.values()) for days in people_by_day(view, stored).values())
+    return sum(chosen_of(view, stored).values())
 
 
 def evidence_of(view: Reader, stored: StoredSurvey, hold: int = HELD_BYTES) -> Evidence:
@@ -223,6 +251,8 @@ def evidence_of(view: Reader, stored: StoredSurvey, hold: int = HELD_BYTES) -> E
     Pages come into memory if they are at most `hold` bytes; else solvers pass over them where they
     lie, for as long as the view is open.
     """
+    if stored.published is not None:
+        return stored.published
     groups = []
     for name, days in people_by_day(view, stored).items():
         mechanism, people = stored.survey.mechanisms[name], sum(days.values())

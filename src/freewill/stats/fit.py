@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -254,6 +254,9 @@ class Fit(OneStep, Presented):
     fit never changes: reports that came later need another, for which the estimate of this one is
     a warm start.
     """
+
+    exact: ClassVar[bool] = True
+    """Whether the counts are those of the reports, without noise of their own."""
 
     @cached_property
     def estimate(self) -> Estimate:

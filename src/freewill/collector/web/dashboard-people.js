@@ -1,5 +1,5 @@
 /**
- * @file People per mechanism: bars by day, and totals with their shares.
+ * @file People per mechanism: bars by day, where days are told, and totals with their shares.
  */
 
 import { axis, base, plain } from "./dashboard-charts.js";
@@ -63,10 +63,10 @@ const sumOf = (numbers) => numbers.reduce((sum, number) => sum + number, 0);
 /** @type {(days: Days) => [string, number][]} people of each mechanism */
 const totals = (days) => Object.entries(days).map(([name, by]) => [name, sumOf(Object.values(by))]);
 
-/** @type {(days: Days, theme: Theme | null) => HTMLElement} with the colours of the chart, if it has them */
-export function peopleTable(days, theme) {
-  const whole = sumOf(totals(days).map(([, people]) => people));
-  const rows = totals(days).map(([name, people], place) => {
+/** @type {(chosen: Record<string, number>, theme: Theme | null) => HTMLElement} with the colours of the chart, if there is one */
+export function peopleTable(chosen, theme) {
+  const whole = sumOf(Object.values(chosen));
+  const rows = Object.entries(chosen).map(([name, people], place) => {
     const swatch = theme && make("span", { class: "swatch" });
     if (theme) swatch.style.background = colour(theme, place);
     const share = whole ? `${((100 * people) / whole).toFixed(1)} %` : "–";
@@ -77,10 +77,8 @@ export function peopleTable(days, theme) {
 
 /** @type {(questions: Record<string, Record<string, number>>) => HTMLElement[]} a table a question */
 export function choicesTables(questions) {
-  return Object.entries(questions).map(([name, by]) => {
-    const days = Object.fromEntries(Object.entries(by).map(([choice, people]) => [choice, { all: people }]));
-    return make("div", { class: "question" }, make("h3", {}, name), peopleTable(days, null));
-  });
+  const question = ([name, chosen]) => make("div", { class: "question" }, make("h3", {}, name), peopleTable(chosen, null));
+  return Object.entries(questions).map(question);
 }
 
 /** @param {Days} days */

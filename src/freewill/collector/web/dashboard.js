@@ -9,6 +9,7 @@ import { estimateFigure } from "./dashboard-estimate.js";
 import { Cross } from "./dashboard-cross.js";
 import { choicesTables, peopleFigure, peopleSummary, peopleTable } from "./dashboard-people.js";
 import { Plan } from "./dashboard-plan.js";
+import { moment, peopleNote, releaseWords } from "./dashboard-release.js";
 import { halves, sharesTable, summary } from "./dashboard-values.js";
 import { count, figure, gapFigure, largest, several, shortened } from "./dashboard-words.js";
 import { paragraph, sentence } from "./dashboard-words.js";
@@ -32,7 +33,7 @@ const asked = { query: "", cross: null, waits: false };
 async function ask() {
   try {
     const people = await collector.json("/people");
-    const fresh = people.people !== last.people?.people || people.closed !== last.people.closed;
+    const fresh = last.people === null || moment(people) !== moment(last.people);
     last.people = people;
     // Where everybody may read, the token is asked for when something else is wanted.
     if (collector.token !== null) byId("door").hidden = true;
@@ -41,7 +42,7 @@ async function ask() {
     const guarded = collector.token !== null && !people.roles.includes("administrator");
     for (const id of GUARDED) byId(id).hidden = guarded;
     if (fresh) await showPeople();
-    const enough = people.people >= people.min_people;
+    const enough = people.live ? people.people >= people.min_people : people.release !== null;
     let pending = last.estimate?.uncertainty.pending ?? false;
     const older = last.estimate === null || fresh || last.of !== people.people;
     if (enough && (older || pending)) await askEstimate();
@@ -70,8 +71,8 @@ async function askEstimate() {
     return;
   }
   Object.assign(last, { at: new Date(), of: people });
-  const moment = (made) => `${made?.of} ${made?.people} ${made?.uncertainty.people} ${made?.closed}`;
-  if (moment(before) !== moment(last.estimate)) {
+  const made = (one) => one && `${one.of} ${one.uncertainty.people} ${moment(one)}`;
+  if (made(before) !== made(last.estimate)) {
     await showEstimate();
     if (asked.query === "") await plan.again();
   }
@@ -114,9 +115,9 @@ function trouble(words) {
 }
 
 function showState() {
-  const { people, closed } = last.people;
-  let words = `${several(people)} so far.`;
-  if (last.estimate !== null) {
+  const { people, closed, live: follows } = last.people;
+  let words = follows ? `${several(people)} so far.` : "";
+  if (last.estimate !== null && follows) {
     const since = people - last.of;
     const more = since > 0 ? `, ${several(since)} since` : "";
     const silent = last.of - last.estimate.people;
@@ -125,7 +126,7 @@ function showState() {
   }
   if (closed !== null) words += ` Closed on ${closed}.`;
   if (live.paused) words += " Paused.";
-  byId("state").textContent = words;
+  byId("state").textContent = `${words} ${releaseWords(last.people)}`.trim();
   byId("close").disabled = closed !== null;
   byId("end-words").textContent =
     closed === null
@@ -134,10 +135,10 @@ function showState() {
 }
 
 function showTooFew() {
-  const { people, min_people: least } = last.people;
-  byId("estimate-note").textContent =
-    `Too few people yet: ${count(people)} of ${count(least)}. An estimate of fewer is noise, and is not shown.`;
-  tiles([tile("People", count(people), `of ${count(least)} at least`)]);
+  const { people, min_people: least, live: follows } = last.people;
+  const few = `Too few people yet: ${count(people)} of ${count(least)}. An estimate of fewer is noise, and is not shown.`;
+  byId("estimate-note").textContent = follows ? few : "Nothing is published yet.";
+  tiles(follows ? [tile("People", count(people), `of ${count(least)} at least`)] : []);
   enable(false);
 }
 
@@ -147,10 +148,13 @@ function enable(there) {
 }
 
 async function showPeople() {
-  const { days, questions } = last.people;
-  const tables = questions ? choicesTables(questions) : [peopleTable(days, theme())];
-  byId("people-table").replaceChildren(...tables);
+  const { days, mechanisms, questions } = last.people;
+  const tables = questions ? choicesTables(questions) : [peopleTable(mechanisms, days ? theme() : null)];
+  byId("people-table").replaceChildren(...(Object.keys(mechanisms).length ? tables : []));
   byId("people-table").classList.toggle("questions", questions !== undefined);
+  byId("people-note").textContent = peopleNote(last.people);
+  byId("people").hidden = days === undefined;
+  if (days === undefined) return;
   const place = byId("people-chart");
   await draw(place, peopleFigure(days, theme(), place.clientWidth), peopleSummary(days));
 }
@@ -168,7 +172,8 @@ async function showEstimate() {
   const { estimate } = last;
   const { uncertainty, checks } = estimate;
   for (const id of ["estimate", "judged", "certificate"]) byId(id).hidden = false;
-  byId("planning").hidden = asked.query !== "";
+  // Plans do not allow for the noise of published counts.
+  byId("planning").hidden = asked.query !== "" || (!last.people.live && last.people.rule.epsilon !== null);
   enable(true);
   byId("estimate-note").textContent = uncertaintyWords(estimate);
   byId("estimate-caption").textContent = summary(estimate);
@@ -287,7 +292,8 @@ for (const [what, ending] of [["table", "csv"], ["estimate", "json"]]) {
 exporting("cross", "csv", async () => (await collector.ask(`/table?${asked.cross.query}`)).blob());
 exporting("picture", "png", () => {
   const light = estimateFigure(last.estimate, { ...LIGHT, ground: "#ffffff" }, 1200);
-  return png(light, `${shortened(last.title, 80)} (${several(last.estimate.people)})`);
+  const which = last.estimate.live ? "live, not for publication" : `release ${last.estimate.release.number}`;
+  return png(light, `${shortened(last.title, 80)} (${several(last.estimate.people)}, ${which})`);
 });
 
 /** @param {{name: string, question?: string}[]} questions to choose from */
