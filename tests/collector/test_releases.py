@@ -15,10 +15,12 @@ from freewill.collector.surveys import evidence_of
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError
 from question_cases import PAIR, answers
-from service_cases import SURVEY, collecting, needs_serve, people, served
+from service_cases import collecting, needs_serve, people, served
 
 pytestmark = needs_serve
 HOUR = 3600
+LINE = fw.Linear(0, 39)
+SURVEY = Survey(LINE, {"careful": fw.Geometric(LINE, 0.1), "bits": fw.RAPPOR(LINE, 2.0)})
 LABELS = fw.Categorical(["red", "green", "blue"])
 NARROW = Survey(LABELS, {"open": fw.Identity(LABELS), "shy": fw.KRR(LABELS, 1.0)})
 PUBLIC = ("people", "estimate", "table", "plan?target=0.1")
@@ -72,7 +74,7 @@ def test_a_release_takes_people_and_a_whole_period_and_stands_still(tmp_path):
         assert client.made.releases.made == 1  # 99 new ones do not make a last one
         assert released(client) == first
 
-    served(work, tmp_path / "store.db", public=True)
+    served(work, tmp_path / "store.db", SURVEY, public=True)
 
 
 def test_after_the_end_what_is_left_is_released_if_it_is_enough(tmp_path):
@@ -82,7 +84,7 @@ def test_after_the_end_what_is_left_is_released_if_it_is_enough(tmp_path):
         at(client, 1)
         assert released(client) == client.made.store.evidence(client.survey)
 
-    served(work, tmp_path / "store.db", public=True)
+    served(work, tmp_path / "store.db", SURVEY, public=True)
 
 
 @pytest.mark.later
@@ -90,7 +92,8 @@ def test_releases_outlive_the_server_and_two_servers_have_one(tmp_path):
     path, rng = tmp_path / "store.db", np.random.default_rng(2)
 
     async def both():
-        async with collecting(path, public=True) as one, collecting(path, public=True) as other:
+        first, second = (collecting(path, SURVEY, public=True) for _ in range(2))
+        async with first as one, second as other:
             await one.post(people(SURVEY, 200, rng))
             for client in (one, other):
                 at(client, 1)
@@ -108,10 +111,10 @@ def test_releases_outlive_the_server_and_two_servers_have_one(tmp_path):
         assert [status for status, _ in later] == statuses
         assert later[0] == before[0]
 
-    served(again, path, public=True)
+    served(again, path, SURVEY, public=True)
 
 
-@pytest.mark.parametrize("survey", [SURVEY, PAIR])
+@pytest.mark.parametrize("survey", [SURVEY, pytest.param(PAIR, marks=pytest.mark.later)])
 def test_everyone_is_told_rounded_numbers_and_the_administrator_live_ones(tmp_path, survey):
     async def work(client):
         rng, query = np.random.default_rng(3), "?of=age" if survey is PAIR else ""
@@ -258,7 +261,7 @@ def test_only_what_changed_is_written(tmp_path):
                 rows = view.rows("SELECT page, content FROM pages WHERE mechanism = ?", (wide,))
                 return dict(rows)
 
-        await client.post([row for row in people(SURVEY, 9000, rng) if row["mechanism"] == "bits"])
+        await client.post([row for row in people(SURVEY, 18000, rng) if row["mechanism"] == "bits"])
         at(client, 1)
         before = pages()
         await client.post(people(SURVEY, 600, rng))
@@ -268,4 +271,4 @@ def test_only_what_changed_is_written(tmp_path):
         assert {*before} <= {*after}
         assert released(client) == client.made.store.evidence(own)
 
-    served(work, tmp_path / "store.db", public=True)
+    served(work, tmp_path / "store.db", SURVEY, public=True)

@@ -1,5 +1,6 @@
 """The store in PostgreSQL: the same counts, from several collectors at once."""
 
+import sys
 import threading
 from contextlib import ExitStack
 
@@ -9,6 +10,7 @@ import pytest
 from cli_cases import refused
 from freewill.collector.database import StoreBusyError, StoreError
 from freewill.collector.postgres import MOST_READERS, shown_url
+from freewill.collector.releases import Releases
 from freewill.collector.store import open_store, read_store
 from freewill.collector.surveys import Stored, Upload, evidence_of
 from freewill.collector.tokens import token_digest
@@ -60,6 +62,31 @@ def test_several_collectors_count_each_report_once(url, settings):
         store.close()
     with ExitStack() as stack:
         assert read_store(url, SURVEY, stack) == expected
+
+
+def test_collectors_share_releases_of_which_one_is_made_an_hour(url):
+    stores, hour = [open_store(url) for _ in range(2)], [0]
+    rows, _ = rows_of(stores[0], 400, np.random.default_rng(1))
+    stores[1].add(SURVEY)
+    every = [Releases(one, [SURVEY], clock=lambda: 3600.0 * hour[0]) for one in stores]
+    for start in (0, 700):
+        stores[0].write([Upload(ID, rows[start : start + 700])], "2026-01-01")
+        hour[0] += 1
+        threads = [threading.Thread(target=one.tick) for one in every]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for source, store in zip(every, stores, strict=True):
+            assert source.failures == 0
+            with store.view() as view:
+                stored = source.survey(view, ID)
+                assert stored.release.number == hour[0]
+                assert evidence_of(view, stored, sys.maxsize) == store.evidence(ID)
+    assert sum(one.made for one in every) == 2
+    for store in stores:
+        store.tidy()
+        store.close()
 
 
 def test_collectors_that_start_at_once_make_one_store_and_one_token(url):
