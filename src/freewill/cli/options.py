@@ -16,9 +16,10 @@ from freewill.domain.alphabets.base import Alphabet, attributes_of, refuse_vast
 from freewill.domain.alphabets.categorical import Categorical
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear
+from freewill.domain.documents import parsed
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec
-from freewill.domain.survey import Survey, parsed
+from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, SpecError, SurveyError, printable, several, shown
 
 Engine = StrEnum("Engine", ["DUCKDB", "SPARK"])

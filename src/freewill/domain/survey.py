@@ -1,7 +1,6 @@
 """A survey: an alphabet and the mechanisms on offer, by name; in a file, JSON or TOML."""
 
 import json
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +17,6 @@ from freewill.core.texts import (
     SHORTEST_ID,
     checked_text,
     is_whole_text,
-    read_json,
 )
 from freewill.core.types import SURVEY_FILE_BYTES, Spec, is_number, refuse_beyond
 from freewill.domain.alphabets.base import (
@@ -28,11 +26,13 @@ from freewill.domain.alphabets.base import (
     refuse_vast,
 )
 from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.documents import parsed
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
 from freewill.domain.mechanisms.shokri import RETIRED, Shokri
+from freewill.domain.messages import checked_send_within, message_bytes
 from freewill.domain.programs import check_programs, programs_of
-from freewill.errors import SurveyError, first_line, printable, raised_as, several, shown, why
+from freewill.errors import SurveyError, printable, raised_as, several, shown, why
 
 SURVEY_VERSION = 1
 WORDED_VERSION = 2
@@ -41,7 +41,8 @@ QUESTIONS_VERSION = 3
 """Of files with several questions."""
 HEAD = "freewill survey"
 _NEEDED = (HEAD, "alphabet", "mechanisms")
-_TEXTS = ("title", "question", "question_id")
+_TEXTS = ("title", "question", "question_id", "send_within")
+"""What is said to people, and within how many seconds their devices send."""
 _TABLES, _PROGRAMS = "tables", "programs"
 _OPTIONAL = (*_TEXTS, _TABLES, _PROGRAMS)
 """Fields of version 2, beside the `description` of a mechanism."""
@@ -55,7 +56,8 @@ class Survey(Presented):
     A report names its mechanism by this name or by the mechanism's `id`. For people there may be a
     title, the question and a description of each choice. A `question_id` stays when the wording of
     the question is mended: by it, or by the question itself, a device knows what it has answered
-    (docs/one-report.md). No text changes the id of a mechanism.
+    (docs/one-report.md). No text changes the id of a mechanism. With `send_within`, devices wait a
+    random while before they send, up to so many seconds (docs/devices.md).
 
     >>> import freewill as fw
     >>> ages = fw.Linear(0, 99)
@@ -76,6 +78,7 @@ class Survey(Presented):
     question: str | None = None
     question_id: str | None = None
     descriptions: Mapping[str, str] = field(default_factory=dict)
+    send_within: int | None = None
 
     def __post_init__(self) -> None:
         with raised_as(SurveyError):
@@ -136,13 +139,14 @@ class Survey(Presented):
                 )
             checked_text(text, f"description of {name!r}:", LONGEST_TEXT, SurveyError)
         object.__setattr__(self, "descriptions", MappingProxyType(described))
+        object.__setattr__(self, "send_within", checked_send_within(self.send_within))
 
     def __hash__(self) -> int:
         return hash(tuple((name, mechanism.id) for name, mechanism in self.mechanisms.items()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         texts = (self.title, self.question, self.question_id, dict(self.descriptions))
-        return Survey, (self.alphabet, dict(self.mechanisms), *texts)
+        return Survey, (self.alphabet, dict(self.mechanisms), *texts, self.send_within)
 
     def find(self, name: str) -> Mechanism:
         """Return the mechanism of this name or id."""
@@ -156,6 +160,11 @@ class Survey(Presented):
         """The name of each mechanism, by its name and by its id."""
         by_id = {mechanism.id: name for name, mechanism in self.mechanisms.items()}
         return MappingProxyType({**by_id, **{name: name for name in self.mechanisms}})
+
+    @property
+    def message_bytes(self) -> int:
+        """How many bytes each message has by which a device sends a report (`Device.message`)."""
+        return message_bytes({"": self.mechanisms})
 
     def __str__(self) -> str:
         head = [printable(text, LONGEST_TEXT) for text in (self.title, self.question) if text]
@@ -357,37 +366,6 @@ def _with_laws(mechanisms: dict[str, Mechanism], tables: Mapping[str, Any]) -> N
                     mechanisms[name] = mechanism.with_law(tables[name])
                 elif mechanism.selection in RETIRED:
                     mechanism.law()  # which is refused where it would have to be solved for
-
-
-def parsed(content: bytes, suffix: str) -> Any:
-    """Return what a .json or .toml file holds, with or without the mark that says UTF-8.
-
-    >>> parsed(b'{"mechanism": "k-rr", "mechanism": "rappor"}', ".json")
-    Traceback (most recent call last):
-    freewill.errors.SurveyError: not valid JSON: 'mechanism' is named twice in one object: ...
-    """
-    if suffix.lower() not in {".json", ".toml"}:
-        raise SurveyError(f"suffix {suffix!r}: expected .json or .toml.")
-    if not content.strip():
-        raise SurveyError("the file is empty. See docs/surveys.md for what a survey holds.")
-    try:
-        text = content.decode("utf-8-sig")
-        return (read_json if suffix.lower() == ".json" else _toml)(text)
-    except UnicodeDecodeError as error:
-        raise SurveyError(f"not UTF-8: {error.reason} at byte {error.start:,}.") from None
-    except ValueError as error:
-        raise SurveyError(f"not valid {suffix[1:].upper()}: {error}.") from None
-
-
-def _toml(text: str) -> Any:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(first_line(error)) from None
-    except RecursionError:
-        raise ValueError("lists or tables are nested too deep") from None
-    except ValueError:
-        raise ValueError("an integer of too many digits") from None
 
 
 def listed(names: Iterable[str]) -> str:
