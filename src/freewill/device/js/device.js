@@ -3,6 +3,7 @@
  */
 
 import { checkText, isObject } from "./checks.js";
+import { handedOutAtADeadline } from "./clock.js";
 import { system } from "./draws.js";
 import { FreewillError, shown } from "./errors.js";
 import { Budget, cost } from "./budget.js";
@@ -94,7 +95,17 @@ export class Device {
    * @param {any} [epsilon] the person's own, of a family
    * @returns {Promise<any>}
    */
-  async row(value, choice = null, epsilon = null) {
+  row(value, choice = null, epsilon = null) {
+    return this.#handedOut(() => this.#row(value, choice, epsilon));
+  }
+
+  /** @type {<T>(work: () => Promise<T>) => Promise<T>} with a source for tests, without waiting */
+  #handedOut(work) {
+    return this.#source === system ? handedOutAtADeadline(work) : work();
+  }
+
+  /** @type {(value: any, choice: any, epsilon: any) => Promise<any>} */
+  async #row(value, choice, epsilon) {
     const several = this.survey instanceof Questionnaire;
     if (several) this.#checkNames(value, choice, epsilon);
     const own = (/** @type {any} */ given, /** @type {string} */ name) => {
