@@ -35,7 +35,7 @@ from freewill.domain.mechanisms.each import Silent
 from freewill.domain.messages import message_bytes
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey, listed
-from freewill.errors import DeviceError, printable, raised_as, shown
+from freewill.errors import DeviceError, printable, raised_as, several, shown
 
 _AGAIN = -1
 """The index of a value that is not asked for again."""
@@ -178,9 +178,9 @@ class Device:
         row = written_json(self._row(value, choice, epsilon, period))
         if len(row) > length:
             raise DeviceError(
-                f"a message of {len(row):,} bytes, where all of this survey have {length:,}: its "
-                f"length would tell of the report. Nothing was sent. Does `longest` of the output "
-                f"space say how long its texts may be? See docs/new-mechanism.md."
+                f"a message of {several(len(row), 'byte')}, where all of this survey have "
+                f"{length:,}: its length would tell of the report. Nothing was sent. Does "
+                f"`longest` of the output space say how long texts may be? docs/new-mechanism.md."
             )
         return row.ljust(length)
 
