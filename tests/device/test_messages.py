@@ -14,7 +14,6 @@ import freewill as fw
 from composed_cases import composed
 from contract import ENTRIES
 from foreign import ForeignHashing, SeedAndBucket
-from freewill.collector.bodies import decoded
 from freewill.device import clock
 from freewill.device.values import as_text
 from freewill.domain.alphabets.base import readable
@@ -108,16 +107,6 @@ def test_browsers_write_messages_of_the_same_length():
     for survey, (length, messages) in zip(every, told, strict=True):
         assert length == survey.message_bytes, str(survey)
         assert {len(message.encode()) for message in messages} <= {length}, str(survey)
-
-
-def test_a_collector_takes_messages_one_by_one_and_in_lines():
-    survey = fw.Survey(LINE, {"short": fw.KRR(LINE, 1.0), "a longer name": fw.RAPPOR(LINE, 1.0)})
-    messages = [fw.Device(survey).message(7, name) for name in survey.mechanisms]
-    for message in messages:
-        row = json.loads(message)
-        (sent,) = decoded(message, lines=False)
-        assert (sent.mechanism, sent.report_id) == (row["mechanism"], row["report_id"])
-    assert len(decoded(b"\n".join(messages), lines=True)) == len(messages)
 
 
 def test_what_was_sent_is_sent_again_byte_by_byte(tmp_path):
