@@ -92,6 +92,14 @@ def _laws_outside_the_users_cache(tmp_path_factory: pytest.TempPathFactory) -> I
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _reports_without_deadlines() -> Iterator[None]:
+    """Spare thousands of reports the wait that one person does not notice."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("freewill.device.clock.QUANTUM", 0)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _kinds_of_one_test() -> Iterator[None]:
     """Forget the mechanisms that a test, or a page of the documentation, registers."""

@@ -25,6 +25,7 @@ from demo import age_pyramid, print_table
 
 import freewill as fw
 from freewill.core.progress import progress
+from freewill.device import clock
 
 LOOKS = (100, 300, 1_000, 3_000, 10_000)
 """After how many people the estimate is looked at; the last is how many there are."""
@@ -144,15 +145,16 @@ def serving(survey: Path, store: Path) -> Iterator[Server]:
 def send(server: Server, ages: np.ndarray, chosen: np.ndarray, what: str) -> None:
     """Let each person's device draw a report and send it, over a few connections at once."""
     device = fw.Device(SURVEY)
+    clock.QUANTUM = 0  # nobody has a watch on simulated people
 
     def some(part: np.ndarray) -> Iterator[int]:
         line = server.connect()
         for person in part:
-            row = device.row(int(ages[person]), str(chosen[person]))
+            message = device.message(int(ages[person]), str(chosen[person]))
             line.request(
                 "POST",
                 f"/v1/surveys/{server.survey}/reports",
-                json.dumps(row),
+                message,
                 {"content-type": "application/json"},
             )
             read(line)

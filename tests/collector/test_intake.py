@@ -1,11 +1,14 @@
 """What is stored of a report is what the library makes of it, by the short way or the long one."""
 
+import json
+
 import numpy as np
 import pytest
 
 import freewill as fw
 
 Offer = pytest.importorskip("freewill.collector.intake", exc_type=ImportError).Offer
+bodies = pytest.importorskip("freewill.collector.bodies", exc_type=ImportError)
 
 HEX = fw.Categorical(["ab", "cd", "ff", "0a"])
 WIDE = fw.Linear(0, 99)
@@ -33,3 +36,13 @@ def test_wide_bits_are_the_bytes_that_their_digits_say(mechanism):
         found = offer.outputs([*texts, wrong])
         assert found[:-1] == [row.tobytes() for row in packed]
         assert isinstance(found[-1], bytes) == (wrong == texts[0].upper())
+
+
+def test_a_collector_takes_messages_one_by_one_and_in_lines():
+    survey = fw.Survey(WIDE, {"short": fw.KRR(WIDE, 1.0), "a longer name": fw.RAPPOR(WIDE, 1.0)})
+    messages = [fw.Device(survey).message(7, name) for name in survey.mechanisms]
+    for message in messages:
+        row = json.loads(message)
+        (sent,) = bodies.decoded(message, lines=False)
+        assert (sent.mechanism, sent.report_id) == (row["mechanism"], row["report_id"])
+    assert len(bodies.decoded(b"\n".join(messages), lines=True)) == len(messages)

@@ -8,9 +8,11 @@ import pytest
 import freewill as fw
 from freewill.device.picture import frame
 from pages_cases import (
+    AGES,
     SAME,
     STORED,
     SURVEYS,
+    WAITING,
     browsing,
     evidence_of_bodies,
     needs_pages,
@@ -19,11 +21,14 @@ from pages_cases import (
 )
 
 pytestmark = needs_pages
+LATE = fw.Survey(AGES, {"k": fw.KRR(AGES, 1.0)}, question="How late?", send_within=2)
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("served"), surveys={**SURVEYS, **SAME}) as found:
+    with serving(
+        tmp_path_factory.mktemp("served"), surveys={**SURVEYS, **SAME, "late": LATE}
+    ) as found:
         yield found
 
 
@@ -285,3 +290,41 @@ def test_another_survey_of_the_same_question_gets_the_same_report(browser, serve
             lost.heading("This did not work")
             assert "is not collected here" in lost.page.locator("#place").inner_text()
             lost.check("404")
+
+
+def test_messages_of_two_choices_look_alike_on_the_wire(browser, served):
+    """Name and report differ by many letters, and nothing that is asked for or sent differs."""
+    seen = []
+    for place in range(len(SURVEYS["map"].mechanisms)):
+        with person(browser, served, "map") as one:
+            one.choose("map")
+            one.draw(place)
+            with one.page.expect_response("**/reports") as told:
+                one.receive()
+            heads = told.value.request.all_headers()
+            asked = [(method, url) for method, url, _ in one.requests if "blob:" not in url]
+            answer = (len(told.value.body()), sorted(told.value.all_headers()))
+            seen.append((heads, sorted(asked), answer))
+    assert seen[0][0]["content-length"] == str(SURVEYS["map"].message_bytes)
+    assert all(other == seen[0] for other in seen[1:])
+
+
+def test_a_report_waits_for_its_moment_and_is_sent_after_the_page_was_closed(browser, served):
+    moment = f"freewill moment {LATE.id}"
+    with person(browser, served, "late") as one:
+        one.choose("line")
+        body = one.draw()
+        one.page.get_by_text("It will be sent within 2 seconds after you press Send").wait_for()
+        one.page.route("**/reports", lambda route: route.abort())
+        one.next("Send")
+        one.page.wait_for_function(f"localStorage.getItem({moment!r}) !== null")
+        kept = json.loads(one.page.evaluate(f"localStorage.getItem({moment!r})"))
+        one.page.get_by_text(WAITING).wait_for()
+        assert kept["body"] == body
+        assert one.page.evaluate("Date.now()") >= kept["due"]
+        one.page.unroute("**/reports")
+        one.page.reload()
+        one.heading("Received. Thank you.")
+        assert set(one.sent) == {body}
+        one.check("Failed to load resource")
+    assert served.people("late") == 1

@@ -160,6 +160,7 @@ PATH = Drawn(lambda case: case.folder / "x.json")
 MEMORY = Drawn(lambda case: case.folder / "sent.memory")
 WORDS: dict[str, Any] = {
     "title": "Some", "question": "Which?", "question_id": "which-one", "descriptions": {"k": "1."},
+    "send_within": 600,
 }  # fmt: skip
 REPORTS = Drawn(lambda case: case.folder / f"r.{case.pick(['csv', 'parquet', 'ndjson'])}")
 KRRS = Drawn(lambda case: two().only("k-rr"))

@@ -52,7 +52,7 @@ for _document, _alphabet in zip(DOCUMENTS, ALPHABETS, strict=True):
     _bare = _optimal(_alphabet).spec()
     del _bare["alphabet"]
     _document["mechanisms"]["best"] = _bare
-_TEXTS = ("Ages", "How old are you?", "our-town/age", {"k": "Careful.", "bits": "Bits."})
+_TEXTS = ("Ages", "How old are you?", "our-town/age", {"k": "Careful.", "bits": "Bits."}, 600)
 DOCUMENTS.append(fw.Survey(_LINE, offered(_LINE), *_TEXTS).spec())
 DOCUMENTS += [
     fw.Survey(alphabet, {**offered(alphabet), "best": _optimal(alphabet)}).for_devices()

@@ -169,6 +169,23 @@ export const TRIALS = {
     }
   },
 
+  /** Time reports of one value, one by one: drawn, or handed out by a device. */
+  async timing({ Device, Survey }, { survey, index, count, waits }) {
+    const read = Survey.parse(survey);
+    const value = read.alphabet.decode(index);
+    const device = new Device(read);
+    const [elapsed, reports] = [[], []];
+    for (let i = -1000; i < count; i += 1) {
+      const start = performance.now();
+      const row = waits && i >= 0 ? await device.row(value) : read.report("own", value);
+      const end = performance.now();
+      if (i < 0) continue; // until the code is compiled
+      elapsed.push(end - start);
+      reports.push(row.value);
+    }
+    return { elapsed, reports };
+  },
+
   /** Measure draws a second, in three rounds of so many. */
   speed({ Survey }, { surveys, count }) {
     return surveys.map((/** @type {any} */ spec) => {

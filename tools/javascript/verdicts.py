@@ -110,12 +110,15 @@ def _table(case: Case) -> str:
 
 def _numeral(case: Case) -> str:
     """Return a survey with an integer that no double holds, or a number of another type."""
-    key = case.pick(["first", "last", "step", "columns", "rows", "version", "freewill survey"])
+    keys = ["first", "last", "step", "columns", "rows", "version", "freewill survey"]
+    key = case.pick([*keys, "send_within"])
     document = copy.deepcopy(case.pick(DOCUMENTS))
     kind = document["alphabet"]["kind"]
     value = case.pick([1.0, 2.0, True, "1", None, *_INTEGERS])
     if key == "freewill survey":
         document[key] = value
+    elif key == "send_within":
+        document |= {"freewill survey": 2, key: value}
     elif key == "version":
         case.pick(list(document["mechanisms"].values()))[key] = value
     elif kind == "linear":

@@ -166,6 +166,15 @@ def whole(text: str) -> int | None:
         return None
 
 
+def written_json(given: Any) -> bytes:
+    """Return JSON without blanks, in UTF-8, as JSON.stringify of a browser writes it.
+
+    >>> written_json({"mechanism": "öffentlich", "value": "41"}).decode()
+    '{"mechanism":"öffentlich","value":"41"}'
+    """
+    return json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()
+
+
 def read_json(content: str | bytes) -> Any:
     """Return what a JSON text says, or raise a ValueError that tells what is wrong with it.
 

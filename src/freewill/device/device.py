@@ -9,8 +9,9 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from freewill.core.texts import LONGEST_ID, SHORTEST_ID, checked_text, same_words
+from freewill.core.texts import LONGEST_ID, SHORTEST_ID, checked_text, same_words, written_json
 from freewill.device.budget import Budget, cost
+from freewill.device.clock import handed_out_at_a_deadline
 from freewill.device.memory import (
     Amount,
     Content,
@@ -31,9 +32,10 @@ from freewill.device.questions import by_question, named_by, row_id
 from freewill.device.values import as_report, as_text, drawn_text, index_of, read_text
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.mechanisms.each import Silent
+from freewill.domain.messages import message_bytes
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey, listed
-from freewill.errors import DeviceError, printable, raised_as, shown
+from freewill.errors import DeviceError, printable, raised_as, several, shown
 
 _AGAIN = -1
 """The index of a value that is not asked for again."""
@@ -78,6 +80,8 @@ class Device:
     ['mechanism', 'report_id', 'value']
     >>> device.row("yes", "relaxed")["mechanism"]           # sent already, and sent again
     'careful'
+    >>> len(device.message("yes", "careful")) == survey.message_bytes
+    True
     """
 
     offered: Mapping[str, Mechanism]
@@ -87,6 +91,8 @@ class Device:
     """What names the question in the memory."""
     questions: "Mapping[str, Device]"
     """Of several questions, a device for each, with the same memory."""
+    send_within: int | None
+    """Seconds within which the survey has its reports sent, if it says so."""
 
     def __init__(
         self,
@@ -112,6 +118,7 @@ class Device:
             budget=budget,
             question=None if parts else _question(offered, question, own is not None),
             questions=MappingProxyType(parts),
+            send_within=getattr(offered, "send_within", None),
         )
         if budget is not None:
             budget.shared_memory(own)
@@ -129,6 +136,7 @@ class Device:
             return None
         return self.memory.sent.get(self.question)
 
+    @handed_out_at_a_deadline()
     def report(
         self, value: Any, choice: Any = None, epsilon: Any = None, period: str | None = None
     ) -> Any:
@@ -149,6 +157,7 @@ class Device:
             reports[name] = as_report(sent.value, chosen.mechanism, remembered=remembered)
         return reports if self.questions else reports[""]
 
+    @handed_out_at_a_deadline()
     def row(
         self, value: Any, choice: Any = None, epsilon: Any = None, period: str | None = None
     ) -> dict[str, Any]:
@@ -158,6 +167,35 @@ class Device:
         several questions mechanism and value are dicts, and the id follows from those of all parts:
         the same parts, the same id.
         """
+        return self._row(value, choice, epsilon, period)
+
+    @handed_out_at_a_deadline()
+    def message(
+        self, value: Any, choice: Any = None, epsilon: Any = None, period: str | None = None
+    ) -> bytes:
+        """Return the row as JSON, ready to be sent: all messages of a survey have one length.
+
+        They end in blanks up to the survey's `message_bytes`, whatever was chosen and reported.
+        """
+        menus = {name: part.offered for name, part in self.questions.items()}
+        length = message_bytes(menus or {"": self.offered})
+        row = written_json(self._row(value, choice, epsilon, period))
+        if len(row) > length:
+            raise DeviceError(
+                f"a message of {several(len(row), 'byte')}, where all of this survey have "
+                f"{length:,}: its length would tell of the report. Nothing was sent. Does "
+                f"`longest` of the output space say how long texts may be? docs/new-mechanism.md."
+            )
+        return row.ljust(length)
+
+    def delay(self) -> float:
+        """Return how many seconds to wait before sending, drawn from all up to `send_within`.
+
+        When a message comes then does not tell when it was answered. Without `send_within`, 0.
+        """
+        return secrets.randbelow(1000 * self.send_within) / 1000 if self.send_within else 0.0
+
+    def _row(self, value: Any, choice: Any, epsilon: Any, period: str | None) -> dict[str, Any]:
         once = self._once(value, choice, epsilon, period)
         names = {name: self._part(name)._name_now(sent) for name, (_, sent) in once.items()}
         if not self.questions:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freewill.core.types import BoolArray, Counter, IntArray, PackedBits, Reports
-from freewill.domain.alphabets.base import Alphabet, checked_indices, encode_texts
+from freewill.domain.alphabets.base import Alphabet, checked_indices, encode_texts, longest_text
 from freewill.errors import AlphabetError, several, shown
 
 VALUE = "value:"
@@ -165,6 +165,11 @@ class Symbols:
     def width(self) -> int:
         """As few bytes as hold the last index."""
         return max(1, -(-(self.size - 1).bit_length() // 8))
+
+    @property
+    def longest(self) -> int:
+        """Bytes within which JSON holds the text of any value."""
+        return longest_text(self.alphabet)
 
     def all(self) -> IntArray:
         """Return every index."""

@@ -36,6 +36,11 @@ class Packed(Protocol):
     """Whether a report is a bit for every value of the alphabet."""
     width: Any
 
+    @property
+    def longest(self) -> int:
+        """Bytes of a report's text: two digits for each of its own."""
+        return 2 * int(self.width)
+
     def strays(self, packed: PackedBits) -> BoolArray:
         """Say which rows are no reports."""
 

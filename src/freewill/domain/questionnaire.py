@@ -9,12 +9,13 @@ from freewill.core.texts import same_words
 from freewill.core.types import Spec
 from freewill.domain.alphabets.product import Product
 from freewill.domain.mechanisms.asked import JOINED, Asked
+from freewill.domain.messages import message_bytes
 from freewill.domain.survey import HEAD, QUESTIONS_VERSION, Survey
 from freewill.errors import SurveyError, printable, raised_as, several, shown
 
 ANSWERS = "answers"
 """The name of the one mechanism by which whole questionnaires are reported and counted."""
-_FIELDS = (HEAD, "title", "questions", "weights")
+_FIELDS = (HEAD, "title", "questions", "weights", "send_within")
 _OF_A_QUESTION = ("question", "question_id", "alphabet", "mechanisms", "tables", "programs")
 
 
@@ -47,6 +48,7 @@ class Questionnaire(Survey):
         questions: Mapping[str, Survey],
         title: str | None = None,
         weights: Mapping[str, float] | None = None,
+        send_within: int | None = None,
     ) -> None:
         if not isinstance(questions, Mapping) or not questions:
             raise SurveyError(f"questions={shown(questions)}: expected surveys by their names.")
@@ -55,6 +57,8 @@ class Questionnaire(Survey):
                 raise SurveyError(
                     f"question {shown(name)} is {shown(own)}: expected a fw.Survey of one question."
                 )
+            if own.send_within is not None:
+                raise SurveyError(_whole(name, "send_within"))
             for called in own.mechanisms:
                 if JOINED in called:
                     raise SurveyError(
@@ -67,7 +71,7 @@ class Questionnaire(Survey):
             product = Product(alphabets, weights=weights)
             asked = Asked(product, {name: own.mechanisms for name, own in questions.items()})
         vars(self)["questions"] = MappingProxyType(dict(questions))
-        super().__init__(product, {ANSWERS: asked}, title)
+        super().__init__(product, {ANSWERS: asked}, title, send_within=send_within)
 
     @property
     def asked(self) -> Asked:
@@ -84,7 +88,13 @@ class Questionnaire(Survey):
 
     def __reduce__(self) -> tuple[Any, ...]:
         weights = self.asked.alphabet.weights
-        return Questionnaire, (dict(self.questions), self.title, weights and dict(weights))
+        given = (dict(self.questions), self.title, weights and dict(weights), self.send_within)
+        return Questionnaire, given
+
+    @property
+    def message_bytes(self) -> int:
+        """How many bytes each message has, of all questions together."""
+        return message_bytes({name: own.mechanisms for name, own in self.questions.items()})
 
     def __str__(self) -> str:
         head = [printable(self.title)] if self.title else []
@@ -116,7 +126,8 @@ class Questionnaire(Survey):
         weights = self.asked.alphabet.weights
         title = {} if self.title is None else {"title": self.title}
         counted = {} if weights is None else {"weights": dict(weights)}
-        return {HEAD: QUESTIONS_VERSION, **title, "questions": questions, **counted}
+        late = {} if self.send_within is None else {"send_within": self.send_within}
+        return {HEAD: QUESTIONS_VERSION, **title, "questions": questions, **counted, **late}
 
 
 def _check_differ(questions: Mapping[str, Survey]) -> None:
@@ -154,9 +165,13 @@ def questionnaire_from_spec(spec: Spec) -> Questionnaire:
         if name in named:
             raise SurveyError(f"question {name!r} comes twice: names must differ.")
         own = {key: given for key, given in entry.items() if key != "name"}
-        for whole in ("title", HEAD):
+        for whole in ("title", "send_within", HEAD):
             if whole in own:
-                raise SurveyError(f"question {name!r} has {whole!r}, which the whole survey has.")
+                raise SurveyError(_whole(name, whole))
         with raised_as(SurveyError, f"question {name!r}: "):
             named[name] = Survey.from_spec({HEAD: 2, **own})
-    return Questionnaire(named, spec.get("title"), spec.get("weights"))
+    return Questionnaire(named, spec.get("title"), spec.get("weights"), spec.get("send_within"))
+
+
+def _whole(name: str, field: str) -> str:
+    return f"question {name!r} has {field!r}, which the whole survey has."

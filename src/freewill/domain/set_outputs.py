@@ -77,6 +77,11 @@ class Hashed:
     listable: ClassVar[bool] = False
 
     @property
+    def longest(self) -> int:
+        """Bytes of the longest text `seed:bucket`."""
+        return len(f"{SEEDS - 1}:{self.size - 1}")
+
+    @property
     def places(self) -> int:
         """How many pairs there are."""
         return SEEDS * self.size

@@ -32,6 +32,7 @@ from freewill.domain.documents import parsed
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
 from freewill.domain.mechanisms.shokri import RETIRED, Shokri
+from freewill.domain.messages import checked_send_within, message_bytes
 from freewill.domain.programs import check_programs, programs_of
 from freewill.errors import SurveyError, printable, raised_as, several, shown, why
 
@@ -42,7 +43,8 @@ QUESTIONS_VERSION = 3
 """Of files with several questions."""
 HEAD = "freewill survey"
 _NEEDED = (HEAD, "alphabet", "mechanisms")
-_TEXTS = ("title", "question", "question_id")
+_TEXTS = ("title", "question", "question_id", "send_within")
+"""What is said to people, and within how many seconds their devices send."""
 _TABLES, _PROGRAMS = "tables", "programs"
 _OPTIONAL = (*_TEXTS, _TABLES, _PROGRAMS)
 """Fields of version 2, beside the `description` of a mechanism."""
@@ -56,7 +58,8 @@ class Survey(Presented):
     A report names its mechanism by this name or by the mechanism's `id`. For people there may be a
     title, the question and a description of each choice. A `question_id` stays when the wording of
     the question is mended: by it, or by the question itself, a device knows what it has answered
-    (docs/one-report.md). No text changes the id of a mechanism.
+    (docs/one-report.md). No text changes the id of a mechanism. With `send_within`, devices wait a
+    random while before they send, up to so many seconds (docs/devices.md).
 
     >>> import freewill as fw
     >>> ages = fw.Linear(0, 99)
@@ -77,6 +80,7 @@ class Survey(Presented):
     question: str | None = None
     question_id: str | None = None
     descriptions: Mapping[str, str] = field(default_factory=dict)
+    send_within: int | None = None
 
     def __post_init__(self) -> None:
         with raised_as(SurveyError):
@@ -140,13 +144,14 @@ class Survey(Presented):
                 )
             checked_text(text, f"description of {name!r}:", LONGEST_TEXT, SurveyError)
         object.__setattr__(self, "descriptions", MappingProxyType(described))
+        object.__setattr__(self, "send_within", checked_send_within(self.send_within))
 
     def __hash__(self) -> int:
         return hash(tuple((name, mechanism.id) for name, mechanism in self.mechanisms.items()))
 
     def __reduce__(self) -> tuple[Any, ...]:
         texts = (self.title, self.question, self.question_id, dict(self.descriptions))
-        return Survey, (self.alphabet, dict(self.mechanisms), *texts)
+        return Survey, (self.alphabet, dict(self.mechanisms), *texts, self.send_within)
 
     def find(self, name: str) -> Mechanism:
         """Return the mechanism of this name or id."""
@@ -160,6 +165,11 @@ class Survey(Presented):
         """The name of each mechanism, by its name and by its id."""
         by_id = {mechanism.id: name for name, mechanism in self.mechanisms.items()}
         return MappingProxyType({**by_id, **{name: name for name in self.mechanisms}})
+
+    @property
+    def message_bytes(self) -> int:
+        """How many bytes each message has by which a device sends a report (`Device.message`)."""
+        return message_bytes({"": self.mechanisms})
 
     def __str__(self) -> str:
         head = [printable(text, LONGEST_TEXT) for text in (self.title, self.question) if text]

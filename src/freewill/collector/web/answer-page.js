@@ -11,7 +11,7 @@ import { Menu, epsilonText, warning } from "./answer-menu.js";
 import { letters, madeBy, promise, protectionName, reportWords } from "./answer-report.js";
 import { complain, failed, show, step, stop, tell } from "./answer-stage.js";
 import { chooserOf, valueText } from "./answer-value.js";
-import { receiptText } from "./answer-way.js";
+import { receiptText, withinWords } from "./answer-way.js";
 import TEXTS, { OWN } from "./answer-texts.js";
 import { button, byId, field, make, quoted } from "./parts.js";
 
@@ -90,7 +90,7 @@ export class Page {
     const { receipt, report } = this.#words;
     if (way.foreign) stop(TEXTS.errors.heading, TEXTS.errors.other, TEXTS.unable.nothing);
     else if (way.receipt !== null) this.receipt(receipt.earlier);
-    else if (way.row !== null) this.report(report.perhaps);
+    else if (way.row !== null) this.report(way.due === null ? report.perhaps : report.due);
     else if (closed !== null) stop(TEXTS.closed.heading, filled(TEXTS.closed.text, { day: closed }));
     else this.value();
   }
@@ -262,6 +262,7 @@ export class Page {
     const words = TEXTS.report;
     const { way } = this;
     const reports = this.#reports;
+    const { send_within: seconds } = this.survey;
     const late = this.closed === null ? null : filled(TEXTS.closed.drawn, { day: this.closed });
     const sending = make("div", { class: "sending", role: "status" });
     const press = button(words.send, () => this.#send(press, sending), { class: "main" });
@@ -273,11 +274,13 @@ export class Page {
       this.several ? make("p", {}, words.final) : null,
       letters(words.exact, way.body),
       make("p", { class: "quiet address" }, filled(words.to, way), ". ", words.seen),
+      seconds === null ? null : make("p", {}, withinWords(seconds)),
       sending,
       make("div", { class: "row" }, press),
     );
     this.at = show(section, 2);
     this.#spend();
+    if (way.due !== null) this.#send(press, sending);
   }
 
   /** @type {(press: HTMLButtonElement, status: HTMLElement) => Promise<void>} */

@@ -78,6 +78,7 @@ export default {
     perhaps:
       "Your reports were drawn in this browser, and no receipt for them came back: perhaps they were not received. " +
       "Send them now. If they were received, they still count once.",
+    due: "Your reports were drawn in this browser. You asked to send them, and they are sent by themselves.",
     earlier: "You have answered these questions",
     spent: "Nothing is spent yet. What your reports may tell adds up, and is shown here.",
     label: "What your reports may tell together",
@@ -111,6 +112,7 @@ export default {
     perhaps:
       "Your report for this question was drawn in this browser, and no receipt for it came back: perhaps it was " +
       "not received. Send it now. If it was received, it still counts once.",
+    due: "Your report was drawn in this browser. You asked to send it, and it is sent by itself.",
     says: "Your report says:",
     unsaid: "nothing: you chose not to answer.",
     silent: "nothing: by chance, and whatever your answer is.",
@@ -141,6 +143,9 @@ export default {
     seen:
       "The network sees that you send something, and from where, as with every page. The collector's program keeps " +
       "no address and no time but the day.",
+    within:
+      "It will be sent within {time} after you press Send, at a moment that is drawn by chance: that does not tell " +
+      "when you answered. You may close the page; then it is sent when you open it again.",
     send: "Send",
     again: "Try again",
     sending: "Sending.",

@@ -9,6 +9,7 @@
 
 import { Budget } from "../device/budget.js";
 import { Device } from "../device/device.js";
+import { several } from "../device/errors.js";
 import { filled } from "../device/figures.js";
 import { DeviceError, Memory, adding, describeSent, readSent } from "../device/memory.js";
 import TEXTS from "./answer-texts.js";
@@ -37,6 +38,8 @@ import TEXTS from "./answer-texts.js";
  */
 
 const LONGEST_PAUSE = 30_000;
+/** @type {[number, string][]} seconds */
+const UNITS = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
 /** Nobody is at the other end, or just not now; a proxy may say so in its own words. */
 const PASSING = [408, 425, 429, 500, 502, 503, 504];
 
@@ -111,6 +114,7 @@ export class Way {
   #receipts;
   #key;
   #device;
+  #moment;
 
   /**
    * @param {any} survey
@@ -133,6 +137,7 @@ export class Way {
     this.#copies = copies;
     this.#receipts = receipts;
     this.#key = `freewill receipt ${id}`;
+    this.#moment = `freewill moment ${id}`;
   }
 
   /** Find again what was drawn before; to be called first. */
@@ -175,7 +180,29 @@ export class Way {
 
   /** @returns {string | null} what is sent, letter by letter */
   get body() {
-    return this.row && JSON.stringify(this.row);
+    return this.device.sentMessage;
+  }
+
+  /** @returns {number | null} when it is sent, in milliseconds since 1970; null before the person asks for it */
+  get due() {
+    const { body, due } = this.#kept(this.#moment) ?? {};
+    return isSame(body, this.body) && Number.isFinite(due) ? due : null;
+  }
+
+  /** @type {(tell: (words: string) => void) => Promise<void>} until the moment that was drawn for it, if any is */
+  async #wait(tell) {
+    const { send_within: seconds } = this.survey;
+    if (seconds === null) return;
+    if (this.due === null) {
+      const due = Date.now() + 1000 * this.device.delay();
+      this.#receipts.setItem(this.#moment, JSON.stringify({ body: this.body, due }));
+    }
+    // Never longer than was said, though the clock may have been put back.
+    const left = Math.min(Number(this.due) - Date.now(), 1000 * seconds);
+    if (left <= 0) return;
+    tell(withinWords(seconds));
+    await new Promise((resolve) => setTimeout(resolve, left));
+    tell(TEXTS.report.sending);
   }
 
   /**
@@ -208,6 +235,7 @@ export class Way {
     const { body } = this;
     if (body === null) throw new Error("nothing was drawn that could be sent.");
     for (const { device } of this.parts) await this.#copies.keep(device.question, device.remembered);
+    await this.#wait(tell);
     const outcome = await send(this.address, body, tell, patience);
     if (outcome.answer) {
       try {
@@ -221,13 +249,27 @@ export class Way {
 
   /** @returns {Receipt | null} that of the report that was drawn */
   get receipt() {
+    const receipt = this.#kept(this.#key);
+    return isSame(receipt?.body, this.body) && receipt?.answer ? { survey: this.id, ...receipt } : null;
+  }
+
+  /** @type {(key: string) => any} */
+  #kept(key) {
     try {
-      const receipt = JSON.parse(this.#receipts.getItem(this.#key) ?? "null");
-      return receipt?.body === this.body && receipt?.answer ? { survey: this.id, ...receipt } : null;
+      return JSON.parse(this.#receipts.getItem(key) ?? "null");
     } catch {
       return null; // without a receipt it is sent again, and still counts once
     }
   }
+}
+
+/** @type {(one: unknown, other: string | null) => boolean} whether they say the same; earlier releases sent no blanks */
+const isSame = (one, other) => typeof one === "string" && one.trimEnd() === other?.trimEnd();
+
+/** @type {(seconds: number) => string} within which time a report is sent */
+export function withinWords(seconds) {
+  const [size, unit] = UNITS.find(([own]) => seconds % own === 0) ?? [1, "second"];
+  return filled(TEXTS.report.within, { time: several(seconds / size, unit) });
 }
 
 /**

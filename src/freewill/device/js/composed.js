@@ -148,7 +148,7 @@ function added(parts, alphabet) {
 const sum = (numbers) => numbers.reduce((all, number) => all + number, 0);
 
 /** @type {(mechanism: any) => number} how many bytes a report takes */
-function widthOf({ outputs, alphabet, draws, width }) {
+export function widthOf({ outputs, alphabet, draws, width }) {
   if (outputs !== null) return Math.max(1, Math.ceil((outputs.size - 1).toString(2).length / 8));
   return width ?? (draws === "hash" ? HASHED : Math.ceil(alphabet.size / 8));
 }

@@ -3,10 +3,12 @@
  */
 
 import { checkText, isObject } from "./checks.js";
-import { system } from "./draws.js";
+import { handedOutAtADeadline } from "./clock.js";
+import { below, system } from "./draws.js";
 import { FreewillError, shown } from "./errors.js";
 import { Budget, cost } from "./budget.js";
 import { DeviceError, Memory, adding } from "./memory.js";
+import { padded } from "./messages.js";
 import { Questionnaire, rowId } from "./questionnaire.js";
 import { Survey, sameWords } from "./survey.js";
 
@@ -94,7 +96,42 @@ export class Device {
    * @param {any} [epsilon] the person's own, of a family
    * @returns {Promise<any>}
    */
-  async row(value, choice = null, epsilon = null) {
+  row(value, choice = null, epsilon = null) {
+    return this.#handedOut(() => this.#row(value, choice, epsilon));
+  }
+
+  /**
+   * Return the row as JSON, ready to be sent: all messages of a survey have one length, its
+   * `message_bytes`, whatever was chosen and reported.
+   *
+   * @param {any} value
+   * @param {any} [choice]
+   * @param {any} [epsilon]
+   * @returns {Promise<string>}
+   */
+  message(value, choice = null, epsilon = null) {
+    const { message_bytes } = this.survey;
+    return this.#handedOut(async () => padded(await this.#row(value, choice, epsilon), message_bytes));
+  }
+
+  /** @returns {string | null} the message that was sent, letter by letter, as far as `sentRow` is there */
+  get sentMessage() {
+    return this.sentRow && padded(this.sentRow, this.survey.message_bytes);
+  }
+
+  /** @returns {number} seconds to wait before sending, drawn from all up to the survey's `send_within`; without it, 0 */
+  delay() {
+    const { send_within } = this.survey;
+    return send_within === null ? 0 : below(1000 * send_within, this.#source) / 1000;
+  }
+
+  /** @type {<T>(work: () => Promise<T>) => Promise<T>} with a source for tests, without waiting */
+  #handedOut(work) {
+    return this.#source === system ? handedOutAtADeadline(work) : work();
+  }
+
+  /** @type {(value: any, choice: any, epsilon: any) => Promise<any>} */
+  async #row(value, choice, epsilon) {
     const several = this.survey instanceof Questionnaire;
     if (several) this.#checkNames(value, choice, epsilon);
     const own = (/** @type {any} */ given, /** @type {string} */ name) => {

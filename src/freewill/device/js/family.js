@@ -74,6 +74,8 @@ export class Family extends Mechanism {
     /** What holds for every level. */
     this.epsilon = this.epsilonAt(this.last);
     this.#widths = [bytesOf(this.last), outputs === null ? Math.ceil(alphabet.size / 8) : bytesOf(outputs.size - 1)];
+    /** Bytes of a report. */
+    this.width = this.#widths[0] + this.#widths[1];
     this.#made(0);
   }
 

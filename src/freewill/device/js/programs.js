@@ -197,6 +197,7 @@ const DRAWS = {
         return cohort < cohorts && bytes[wide + width - 1] >> (bits - 8 * (width - 1)) === 0;
       },
       named: () => null,
+      width: wide + width,
       odds: [(own.yes * other.no) ** BigInt(hashes), (other.yes * own.no) ** BigInt(hashes)],
       bits: [own.near, other.near],
       support: bits,

@@ -8,10 +8,11 @@ import { FreewillError, shown } from "./errors.js";
 import { MOST_EXPONENT } from "./explain.js";
 import { filled, inDigits, odds } from "./figures.js";
 import { HEAD, sha256 } from "./ids.js";
+import { checkSendWithin, messageBytes } from "./messages.js";
 import { Survey, sameWords } from "./survey.js";
 import WORDS from "./words.js";
 
-const FIELDS = [HEAD, "title", "questions", "weights"];
+const FIELDS = [HEAD, "title", "questions", "weights", "send_within"];
 /** Between the names of what was chosen for each question. */
 const JOINED = " + ";
 const MOST_OFFERED = 256;
@@ -19,9 +20,10 @@ const ONE_LINE = /^(?: |[^\p{C}\p{Z}])+$/u;
 
 /** Questions by name; for each of them a person chooses a mechanism. */
 export class Questionnaire {
-  /** @type {(questions: Map<string, Survey>, title?: string | null) => void} */
-  constructor(questions, title = null) {
+  /** @type {(questions: Map<string, Survey>, title?: string | null, send_within?: number | null) => void} */
+  constructor(questions, title = null, send_within = null) {
     checkText(title, "title", 1, 200);
+    checkSendWithin(send_within);
     const known = new Map();
     for (const [name, own] of questions) {
       const { question_id, question } = /** @type {any} */ (own);
@@ -41,7 +43,13 @@ export class Questionnaire {
     }
     this.title = title;
     this.questions = questions;
+    this.send_within = send_within;
     Object.freeze(this);
+  }
+
+  /** @returns {number} how many bytes each message has, of all questions together */
+  get message_bytes() {
+    return messageBytes(this.questions);
   }
 
   /** @type {(spec: any, how?: {partly?: boolean}) => Questionnaire} read from its description, of version 3 */
@@ -51,7 +59,7 @@ export class Questionnaire {
       const fault = unknown.length ? `unknown field ${shown(unknown[0])}` : `questions=${shown(spec.questions)}`;
       throw new FreewillError(
         `${fault}: expected {"${HEAD}": 3, "questions": [{"name": "age", "alphabet": ..., "mechanisms": ...}, ...]} ` +
-          "and, if you like, title and weights. See docs/surveys.md.",
+          "and, if you like, title, weights and send_within. See docs/surveys.md.",
       );
     }
     /** @type {Map<string, Survey>} */
@@ -62,7 +70,7 @@ export class Questionnaire {
         throw new FreewillError(`question ${place + 1} is ${shown(entry)}: expected an object with a name, on one line.`);
       }
       if (questions.has(name)) throw new FreewillError(`question ${shown(name)} comes twice: names must differ.`);
-      const whole = ["title", HEAD].find((field) => Object.hasOwn(own, field));
+      const whole = ["title", "send_within", HEAD].find((field) => Object.hasOwn(own, field));
       if (whole) throw new FreewillError(`question ${shown(name)} has ${shown(whole)}, which the whole survey has.`);
       try {
         questions.set(name, Survey.parse({ [HEAD]: 2, ...own }, how));
@@ -72,7 +80,7 @@ export class Questionnaire {
       }
     }
     checkWeights(spec.weights ?? null, questions);
-    return new Questionnaire(questions, spec.title ?? null);
+    return new Questionnaire(questions, spec.title ?? null, spec.send_within ?? null);
   }
 }
 

@@ -9,6 +9,7 @@ import { FreewillError, UndrawableError, listed, shown } from "./errors.js";
 import { HEAD, hexadecimal, surveyId } from "./ids.js";
 import { parsedJson } from "./json.js";
 import { SPEC_VERSION } from "./mechanisms.js";
+import { checkSendWithin, messageBytes } from "./messages.js";
 import { Programmed } from "./programs.js";
 import { Questionnaire } from "./questionnaire.js";
 import { mechanismFromSpec } from "./registry.js";
@@ -32,7 +33,7 @@ const TEXTS = [
 const LONGEST_DESCRIPTION = 1000;
 /** Of version 2, what devices draw by: laws that are solved for, and programs; by mechanism. */
 const DRAWN_BY = ["tables", "programs"];
-const OPTIONAL = [...TEXTS.map(([name]) => name), ...DRAWN_BY];
+const OPTIONAL = [...TEXTS.map(([name]) => name), "send_within", ...DRAWN_BY];
 const ID = /^[0-9a-f]{16}$/;
 
 /**
@@ -53,7 +54,7 @@ export class Survey {
   /**
    * @param {Alphabet} alphabet
    * @param {Map<string, Mechanism>} mechanisms
-   * @param {Record<string, string | null>} [texts] title, question and question_id, which it has
+   * @param {Record<string, any>} [texts] title, question, question_id and send_within, which it has
    * @param {Map<string, string>} [descriptions]
    * @param {Map<number, string>} [undrawable] what else it offers, by the places between these
    */
@@ -66,8 +67,9 @@ export class Survey {
     this.#mechanisms = mechanisms;
     this.#descriptions = descriptions;
     this.#undrawable = undrawable;
-    const { title = null, question = null, question_id = null } = texts;
-    Object.assign(this, { title, question, question_id });
+    const { title = null, question = null, question_id = null, send_within = null } = texts;
+    Object.assign(this, { title, question, question_id, send_within });
+    checkSendWithin(send_within);
     for (const [name, least, most] of TEXTS) checkText(this[name], name, least, most);
     for (const [name, text] of descriptions) {
       checkText(text, `description of ${shown(name)}:`, 1, LONGEST_DESCRIPTION);
@@ -169,6 +171,11 @@ export class Survey {
       while (this.#undrawable.has(place));
       return { name, mechanism, description: this.#descriptions.get(name) ?? null, place };
     });
+  }
+
+  /** @returns {number} how many bytes each message has by which a device sends a report */
+  get message_bytes() {
+    return messageBytes(new Map([["", this]]));
   }
 
   /**

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.core.texts import number, whole
+from freewill.core.texts import number, whole, written_json
 from freewill.core.types import (
     MATRIX_BYTES,
     VECTOR_BYTES,
@@ -258,6 +258,26 @@ def texts(alphabet: Alphabet, indices: ArrayLike) -> list[str]:
         " ".join(map(repr, value)) if isinstance(value, tuple) else str(value)
         for value in readable(alphabet, indices)
     ]
+
+
+_LONGEST_FLOAT = len(repr(-1.2345678901234567e-300))
+
+
+def longest_text(alphabet: Alphabet) -> int:
+    """Return within how many bytes JSON holds the text of any value; no line or grid is listed.
+
+    >>> import freewill as fw
+    >>> longest_text(fw.Linear(-5, 100)), longest_text(fw.Categorical(["yes", "no", "n/ä"]))
+    (3, 4)
+    """
+    parts = attributes_of(alphabet)
+    if parts:
+        return sum(map(longest_text, parts.values())) + 2 * (len(parts) - 1)
+    if alphabet.labels:
+        return max(len(written_json(label)) for label in alphabet.labels) - 2
+    if alphabet.decode([0]).dtype.kind == "i":
+        return max(map(len, texts(alphabet, [0, alphabet.size - 1])))
+    return (_LONGEST_FLOAT + 1) * len(alphabet.axes) - 1
 
 
 def encode_texts(alphabet: Alphabet, written: Sequence[str]) -> Inside:
