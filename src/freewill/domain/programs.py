@@ -15,7 +15,8 @@ from freewill.core.types import Spec
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.composed import inner_spec
-from freewill.errors import SpecError, SurveyError, printable, shown
+from freewill.domain.mechanisms.shokri import RETIRED, Shokri
+from freewill.errors import SpecError, SurveyError, printable, raised_as, shown
 
 DRAWS = ("unary", "subset", "hash", "bloom", "hadamard", "table", "then", "both", "perhaps")
 """What a browser can draw."""
@@ -173,3 +174,20 @@ def _same_chance(given: Any, own: list[Any]) -> bool:
     ours = Fraction(int(own[0], 16), 2 ** own[1])
     room = _SAME * min(ours, 1 - ours)
     return theirs is not None and abs(theirs - ours) <= room
+
+
+def take_laws(mechanisms: dict[str, Mechanism], tables: Mapping[str, Any]) -> None:
+    """Give mechanisms the solved laws that the survey carries for them."""
+    for name in tables:
+        if not isinstance(mechanisms.get(name), Shokri):
+            raise SurveyError(
+                f"a table for {shown(name)}: expected the name of a Shokri mechanism of this "
+                f"survey, for all others have a formula or bring their law. Leave it out."
+            )
+    for name, mechanism in mechanisms.items():
+        if isinstance(mechanism, Shokri):
+            with raised_as(SurveyError, f"mechanism {name!r}: "):
+                if name in tables:
+                    mechanisms[name] = mechanism.with_law(tables[name])
+                elif mechanism.selection in RETIRED:
+                    mechanism.law()  # which is refused where it would have to be solved for
