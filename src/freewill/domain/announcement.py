@@ -59,7 +59,8 @@ class Announcement(Mechanism):
         own = self.reach[value]
         if len(own) == 1:
             return value
-        return own[self._responses[len(own)].draw(own.index(value), source)]
+        place: int = self._responses[len(own)].draw(own.index(value), source)
+        return own[place]
 
     def weights(self) -> list[list[int]]:
         """Return the numbers of k-RR at the places of the reach."""

@@ -127,7 +127,8 @@ class Cover(Mapping[str, Mechanism]):
 
     @property
     def _value(self) -> Alphabet:
-        return next(iter(self.menu.values())).alphabet
+        alphabet: Alphabet = next(iter(self.menu.values())).alphabet
+        return alphabet
 
     @cached_property
     def _promises(self) -> dict[str, Guarantee]:
@@ -155,7 +156,7 @@ class Cover(Mapping[str, Mechanism]):
 
     def announce(self, choice: str, source: Source | None = None) -> str:
         """Draw the name that a choice is announced as, from the system's bytes unless given."""
-        place = self.announcement.draw(self._place(choice), source)
+        place: int = self.announcement.draw(self._place(choice), source)
         return list(self.menu)[place]
 
     def draw(self, choice: str, index: int, source: Source | None = None) -> tuple[str, Any]:
@@ -248,7 +249,7 @@ class Cover(Mapping[str, Mechanism]):
 
     def _shares(self, choice: Any) -> FloatArray:
         if isinstance(choice, str):
-            return np.eye(len(self))[self._place(choice)]
+            return np.asarray(np.eye(len(self))[self._place(choice)])
         wanted = "shares of the choices, or a row of them for each value"
         shares = numbers(choice, "choice", wanted)
         shapes = ((len(self),), (self._value.size, len(self)))

@@ -91,8 +91,9 @@ class Questionnaire(Survey):
     def __str__(self) -> str:
         head = [printable(self.title)] if self.title else []
         wide = max(map(len, self.questions))
+        covers = {n: f", {own.cover}" if own.cover else "" for n, own in self.questions.items()}
         lines = [
-            f"  {n:<{wide}}  {', '.join([*own.mechanisms, *([str(own.cover)] if own.cover else [])])}"
+            f"  {n:<{wide}}  {', '.join(own.mechanisms)}{covers[n]}"
             for n, own in self.questions.items()
         ]
         return "\n".join([*head, f"{self.alphabet}, {several(len(lines), 'question')}", *lines])
