@@ -186,6 +186,10 @@ class Device:
         as_report(sent.value, self.offered[name], remembered=self.memory is not None)
         return name
 
+    def _keeps(self, mechanism: Mechanism) -> bool:
+        """Say whether a permanent answer is kept: under a cover none is, for others are used."""
+        return is_two_step(mechanism) and not isinstance(self.offered, Cover)
+
     @property
     def _names(self) -> dict[str, str]:
         """What mechanisms are called here, by their ids."""
@@ -259,7 +263,7 @@ class Device:
                 f"silence where it is on offer."
             )
         index = index_of(values[0], mechanism) if values else 0
-        period = checked_period(period, mechanism, self.memory is not None)
+        period = checked_period(period, mechanism, self.memory is not None, self._keeps(mechanism))
         return _Chosen(mechanism, used, index, epsilon, period)
 
     def _key(self, period: str | None) -> str | None:
@@ -288,7 +292,7 @@ class Device:
     def _sent(self, content: Content, chosen: _Chosen, price: Amount) -> tuple[Content, Sent]:
         """Draw a report, and return what the memory is with it."""
         key = self._key(chosen.period)
-        if key is not None and is_two_step(chosen.mechanism):
+        if key is not None and self._keeps(chosen.mechanism):
             return self._from_answer(content, key, chosen, price)
         sent = self._drawn(chosen, price)
         return content.adding(key, sent), sent

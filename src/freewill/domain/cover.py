@@ -279,8 +279,6 @@ def _check_menu(offered: dict[str, Mechanism]) -> None:
             fault = "reports several attributes: cover the menu of each question by itself"
         elif getattr(mechanism, "chooses_epsilon", False):
             fault = "is a family, whose epsilon is chosen, too: offer some epsilons one by one"
-        elif hasattr(mechanism, "fresh_report"):
-            fault = "keeps a permanent answer, which another mechanism could not go on with"
         if fault:
             raise SurveyError(f"a cover, and mechanism {shown(name)} {fault}.")
 
@@ -312,7 +310,10 @@ def _nearest(alphabet: Alphabet) -> float:
     """Return the distance of the nearest two values."""
     if isinstance(alphabet, Linear):
         return float(alphabet.step)
-    return min(alphabet.cell) if isinstance(alphabet, Grid) else distance_range(alphabet)[0]
+    if not isinstance(alphabet, Grid):
+        return distance_range(alphabet)[0]
+    across, along = alphabet.cell
+    return along if alphabet.columns < 2 else across if alphabet.rows < 2 else min(across, along)
 
 
 def _weakest(promises: list[Guarantee], alphabet: Alphabet) -> Guarantee:
