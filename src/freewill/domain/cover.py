@@ -23,7 +23,7 @@ from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.mechanisms.composed import promised, summed
 from freewill.domain.mechanisms.computed import distance_range
 from freewill.domain.mechanisms.randomised_response import KRR
-from freewill.errors import ParameterError, SurveyError, shown
+from freewill.errors import ParameterError, SurveyError, several, shown
 
 Towards = Literal["any", "protection"]
 _TOWARDS = ("any", "protection")
@@ -265,9 +265,8 @@ class Cover(Mapping[str, Mechanism]):
 def _check_menu(offered: dict[str, Mechanism]) -> None:
     """Refuse what cannot be moved: fewer than two mechanisms, or some with choices of their own."""
     if len(offered) < 2:
-        raise SurveyError(
-            f"a cover of {len(offered)} mechanisms: expected at least 2 to draw from."
-        )
+        many = several(len(offered), "mechanism")
+        raise SurveyError(f"a cover of {many}: expected at least 2 to draw from.")
     for name, mechanism in offered.items():
         if not is_mechanism(mechanism):
             expected = "expected a mechanism, such as KRR."

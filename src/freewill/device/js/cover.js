@@ -7,7 +7,7 @@ import { Categorical } from "./alphabets.js";
 import { cost, tightest } from "./budget.js";
 import { checkFields, isObject } from "./checks.js";
 import { system } from "./draws.js";
-import { FreewillError, shown } from "./errors.js";
+import { FreewillError, several, shown } from "./errors.js";
 import { Family } from "./family.js";
 import { filled, percent } from "./figures.js";
 import { KRR } from "./mechanisms.js";
@@ -43,7 +43,7 @@ export class Cover {
           "where nobody gets less than they chose.",
       );
     }
-    if (mechanisms.size < 2) throw new FreewillError(`a cover of ${mechanisms.size} mechanisms: expected at least 2 to draw from.`);
+    if (mechanisms.size < 2) throw new FreewillError(`a cover of ${several(mechanisms.size, "mechanism")}: expected at least 2 to draw from.`);
     this.#mechanisms = mechanisms;
     this.epsilon = new KRR(new Categorical([...mechanisms.keys()]), spec.epsilon).epsilon;
     for (const [name, own] of mechanisms) {
