@@ -256,8 +256,8 @@ class Cover(Mapping[str, Mechanism]):
         good = shares.shape in shapes and np.all(shares >= 0)
         if not good or np.any(np.abs(shares.sum(axis=-1) - 1) > _SUMS):
             raise ParameterError(
-                f"choice={shown(choice)}: expected {wanted}, {len(self)} numbers >= 0 that sum "
-                f"to 1."
+                f"choice={shown(choice)}: expected {wanted}, each {several(len(self), 'number')} "
+                f">= 0 that sum to 1."
             )
         return shares
 
