@@ -258,3 +258,12 @@ def test_estimators_take_a_cover_as_any_mixture():
     evidence = fw.collect([(MENU[name], reports) for name, reports in drawn.items()])
     found = fw.intervals(evidence, level=0.999)
     assert np.all((found.low <= theta) & (theta <= found.high))
+
+
+def test_plans_follow_what_is_used():
+    survey, chosen = fw.Survey(LINE, fw.Cover(MENU, 1.0)), [0.8, 0.1, 0.1]
+    asked = {"theta": np.full(10, 0.1), "people": 1000, "of": "mean"}
+    used = fw.plan(fw.Survey(LINE, MENU), survey.cover.announced(chosen), **asked)
+    found = fw.plan(survey, chosen, **asked)
+    assert found.standard_error == pytest.approx(used.standard_error)
+    assert found.shares == pytest.approx(used.shares)
