@@ -74,8 +74,8 @@ def main() -> None:
         "third column. The next two\nbound the epsilon of the pair (announced, report) under every "
         "choice law, where the first mechanism of the menu\nis announced and where the last is. "
         "Then follows how many times as many people give the same standard error as\nwithout a "
-        "cover, by what people choose. Below 1 the careful pay for it: they are moved to what "
-        "tells more."
+        "cover, by what people choose. Below 1 people are moved to what tells more; towards any\n"
+        "that may be a weaker protection than they chose."
     )
     for menu, mechanisms in MENUS.items():
         offered = ", ".join(f"{name} {one.guarantee().short}" for name, one in mechanisms.items())

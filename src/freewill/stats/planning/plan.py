@@ -133,8 +133,9 @@ def plan(
     `shares` says how many of the people choose each mechanism: by name, or a list in the survey's
     order; equal shares by default. Where the survey has a cover, what they use follows from that
     (`fw.Cover`), and the plan's `shares` are of that. Of several questions they are by question,
-    and then by name (`planning/questions.py`). `theta` is the truth to plan for; without one the worst of a few
-    (`truths`) is taken. `people` is one number or several, by default 100 to a million. `of` is
+    and then by name (`planning/questions.py`). `theta` is the truth to plan for; without one the
+    worst of a few (`truths`) is taken. `people` is one number or several, by default 100 to a
+    million. `of` is
     what errors are predicted for: "emd", the earth mover's distance to the truth (with the standard
     errors of every value's share beside it), or what `intervals` takes, such as "shares" and
     "mean"; of records also the name of an attribute, or of several for the cells of their table.
