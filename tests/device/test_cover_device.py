@@ -53,6 +53,15 @@ def test_towards_protection_a_report_costs_what_was_chosen():
     assert costs == {"shy": Fraction(1, 2), "open": 2, "none": 0, "true": np.inf}
 
 
+def test_what_all_answers_cost_counts_the_choice():
+    both = fw.Questionnaire(
+        {"many": SURVEY, "few": fw.Survey(LINE, {"k": fw.KRR(LINE, 1.0)}, question="Few?")}
+    )
+    assert fw.explain(both, {"many": "shy", "few": "k"}).costs == {"many": 3, "few": 1}
+    row = fw.Device(both, budget=fw.Budget(4)).row({"many": 3, "few": 3}, {"many": "shy"})
+    assert set(row["mechanism"]) == {"many", "few"}
+
+
 def test_who_is_silent_need_not_give_a_value():
     one = fw.Questionnaire({"many": SILENT})
     assert fw.Device(one).row({}, {"many": "none"})["mechanism"] == {"many": "none"}

@@ -13,6 +13,7 @@ import freewill as fw
 from contract import count_reports, g_test
 from freewill.domain.draws.sources import GeneratorBytes
 from freewill.errors import FreewillError
+from freewill.stats.planning.plan import checked_shares
 from profiles import examples
 
 LINE, CITY = fw.Linear(0, 9, unit="year"), fw.Grid(3, 2, cell=0.5)
@@ -184,6 +185,7 @@ def test_distances_are_taken_at_their_ends():
     [
         ({}, {}, "a cover of 0 mechanisms"),
         ({"one": MENU["shy"]}, {}, "a cover of 1 mechanism"),
+        ({f"m{n}": fw.KRR(LINE, 1 + n) for n in range(257)}, {}, "from 2 to 256"),
         ([MENU["shy"]], {}, "expected mechanisms by their names"),
         (fw.Cover(MENU), {}, "expected mechanisms by their names"),
         ({**MENU, "x": fw.KRR}, {}, "expected a mechanism"),
@@ -262,8 +264,7 @@ def test_estimators_take_a_cover_as_any_mixture():
 
 def test_plans_follow_what_is_used():
     survey, chosen = fw.Survey(LINE, fw.Cover(MENU, 1.0)), [0.8, 0.1, 0.1]
-    asked = {"theta": np.full(10, 0.1), "people": 1000, "of": "mean"}
-    used = fw.plan(fw.Survey(LINE, MENU), survey.cover.announced(chosen), **asked)
-    found = fw.plan(survey, chosen, **asked)
-    assert found.standard_error == pytest.approx(used.standard_error)
-    assert found.shares == pytest.approx(used.shares)
+    used = dict(zip(MENU, survey.cover.announced(chosen), strict=True))
+    assert checked_shares(survey, chosen) == pytest.approx(used)
+    assert checked_shares(survey, {"shy": 0.8, "near": 0.1, "bits": 0.1}) == pytest.approx(used)
+    assert checked_shares(survey, None) == pytest.approx(dict.fromkeys(MENU, 1 / 3))

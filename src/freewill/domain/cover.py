@@ -31,6 +31,8 @@ _FIELDS = ("epsilon", "towards")
 _TIED = 1 + 1e-9
 """Factor by which an epsilon may exceed an equal one: those of tables are computed, and rounded
 otherwise on other machines."""
+_MOST = 256
+"""Mechanisms of a menu: each may be announced for each."""
 _SUMS = 1e-9
 """How far from 1 the shares of a choice law may sum."""
 
@@ -263,10 +265,10 @@ class Cover(Mapping[str, Mechanism]):
 
 
 def _check_menu(offered: dict[str, Mechanism]) -> None:
-    """Refuse what cannot be moved: fewer than two mechanisms, or some with choices of their own."""
-    if len(offered) < 2:
+    """Refuse what cannot be moved: one mechanism alone, or some with choices of their own."""
+    if not 2 <= len(offered) <= _MOST:
         many = several(len(offered), "mechanism")
-        raise SurveyError(f"a cover of {many}: expected at least 2 to draw from.")
+        raise SurveyError(f"a cover of {many}: expected from 2 to {_MOST} to draw from.")
     for name, mechanism in offered.items():
         if not is_mechanism(mechanism):
             expected = "expected a mechanism, such as KRR."

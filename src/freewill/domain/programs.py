@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import Spec
+from freewill.domain.cover import Cover
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.composed import inner_spec
@@ -72,7 +73,8 @@ def undrawable(mechanisms: Mapping[str, Mechanism]) -> str:
     if not kinds:
         return ""
     named = " and ".join(f"{printable(name)!r} ({kind})" for name, kind in kinds.items())
-    rest = len(mechanisms) - len(kinds)
+    # Under a cover any of them may have to be drawn.
+    rest = 0 if isinstance(mechanisms, Cover) else len(mechanisms) - len(kinds)
     left = f"it offers the other {rest}" if rest else "nobody can answer there"
     return (
         f"no browser can draw {named}, for the class has no program(). The page says so, and "

@@ -16,6 +16,8 @@ import WORDS from "./words.js";
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
 /** @typedef {import("./draws.js").Source} Source */
 
+/** Mechanisms of a menu: each may be announced for each. */
+const MOST = 256;
 const TOWARDS = ["any", "protection"];
 /** Factor by which an epsilon may exceed an equal one: those of tables are computed, and rounded. */
 const TIED = 1 + 1e-9;
@@ -43,7 +45,9 @@ export class Cover {
           "where nobody gets less than they chose.",
       );
     }
-    if (mechanisms.size < 2) throw new FreewillError(`a cover of ${several(mechanisms.size, "mechanism")}: expected at least 2 to draw from.`);
+    if (mechanisms.size < 2 || mechanisms.size > MOST) {
+      throw new FreewillError(`a cover of ${several(mechanisms.size, "mechanism")}: expected from 2 to ${MOST} to draw from.`);
+    }
     this.#mechanisms = mechanisms;
     this.epsilon = new KRR(new Categorical([...mechanisms.keys()]), spec.epsilon).epsilon;
     for (const [name, own] of mechanisms) {
