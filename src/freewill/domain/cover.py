@@ -48,7 +48,7 @@ class Cover(Mapping[str, Mechanism]):
     Towards "any": R is k-RR over all names with `epsilon`. Every choice may be moved, and all are
     covered. Towards "protection": R is k-RR over the own choice and those that promise at least as
     much for every two values. Nobody gets less than they chose, and only the choice of more
-    protection is covered: whom a mechanism is announced of that stronger choices are never
+    protection is covered: whoever is announced with a mechanism that stronger choices are never
     moved to is known not to have made these.
 
     A cover stands wherever a menu does: `fw.Survey(alphabet, fw.Cover(menu, epsilon=1.0))`.
