@@ -47,6 +47,8 @@ def assert_vectors(run: Run) -> None:
     told = run("streams", held)
     for case, (report, used) in zip(held["cases"], told, strict=True):
         assert (report, used) == (case["report"], case["used"]), case["name"]
+    for case, drawn in zip(held["covered"], run("covered", held), strict=True):
+        assert drawn == [case["name"], case["report"], len(case["bytes"]) // 2], case["choice"]
 
 
 def lawful(entry: Entry) -> fw.Survey:

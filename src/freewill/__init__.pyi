@@ -17,6 +17,7 @@ from freewill.domain.alphabets.registry import alphabet_from_spec as alphabet_fr
 from freewill.domain.calibration import calibrate as calibrate
 from freewill.domain.contract import MechanismCheck as MechanismCheck
 from freewill.domain.contract import check_mechanism as check_mechanism
+from freewill.domain.cover import Cover as Cover
 from freewill.domain.guarantees.attributes import ExactJointAudit as ExactJointAudit
 from freewill.domain.guarantees.attributes import JointAudit as JointAudit
 from freewill.domain.guarantees.audit import LossAudit as LossAudit

@@ -291,6 +291,11 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "krr_error_bound": (fw.krr_error_bound, BOUND),
     "rappor_error_bound": (fw.rappor_error_bound, BOUND),
     "Survey": (fw.Survey, {"alphabet": LINE, "mechanisms": {"k": KRR}}),
+    "Cover": (
+        fw.Cover,
+        {"menu": {"k": KRR, "l": fw.KRR(LINE, 0.3)}, "epsilon": 1.0, "towards": "any"},
+    ),
+    "Cover.law": (fw.Cover({"k": KRR, "l": fw.KRR(LINE, 0.3)}).law, {"choice": [0.5, 0.5]}),
     "Survey of a name": (Drawn(named), {"name": "k"}),
     "Survey.load": (fw.Survey.load, {"path": PATH}),
     "Survey.from_spec": (fw.Survey.from_spec, {"spec": SURVEY.spec()}),

@@ -58,6 +58,9 @@ DOCUMENTS += [
     fw.Survey(alphabet, {**offered(alphabet), "best": _optimal(alphabet)}).for_devices()
     for alphabet in ALPHABETS
 ]
+for _towards in ("any", "protection"):
+    _menu = {name: one for name, one in offered(_LINE).items() if name not in ("open", "law")}
+    DOCUMENTS.append(fw.Survey(_LINE, fw.Cover(_menu, 1.0, _towards)).spec())
 
 
 def file_of_survey(case: Case) -> str:

@@ -63,7 +63,7 @@ def evaluated(body: str, given: Any) -> Any:
     names = sorted(path.stem for path in MODULE.glob("*.js"))
     imports = [f"import * as {name} from {(MODULE / name).as_uri() + '.js'!r};" for name in names]
     wide = "(_, one) => typeof one === 'bigint' ? String(one) : one"
-    told = f"process.stdout.write(JSON.stringify((({body}))({json.dumps(given)}), {wide}));"
+    told = f"process.stdout.write(JSON.stringify(await ({body})({json.dumps(given)}), {wide}));"
     command = ["node", "--input-type=module", "-"]
     source = "\n".join([*imports, told]).encode()
     done = subprocess.run(

@@ -84,6 +84,36 @@ def _tables() -> Iterator[fw.Survey]:
     )
 
 
+def covers() -> list[fw.Survey]:
+    """Return surveys with a cover, of both kinds and of epsilons from the least to the largest."""
+    line, city = fw.Linear(0, 9, step=3), fw.Grid(3, 2, cell=0.5)
+    ladder = {"shy": fw.KRR(line, 0.5), "near": fw.Geometric(line, 0.1), "bits": fw.RAPPOR(line, 2)}
+    places = {"plane": fw.PlanarGeometric(city, 0.8), "k": fw.KRR(city, 5.0)}
+    anything = {**ladder, "open": fw.Identity(line), "silent": fw.Silent(line)}
+    return [
+        *(fw.Survey(line, fw.Cover(ladder, epsilon)) for epsilon in (5e-324, 1.0, 40.0, 700.0)),
+        fw.Survey(line, fw.Cover(anything, 1.0, towards="protection")),
+        fw.Survey(city, fw.Cover(places, float(np.log(3)), towards="protection")),
+    ]
+
+
+def covered_cases(seed: int) -> list[dict[str, Any]]:
+    """Return for each choice a stream that ties its announcement, and what Python makes of it."""
+    cases = []
+    for place, survey in enumerate(covers()):
+        cover: Any = survey.cover
+        for number, choice in enumerate(cover):
+            index = (seed + number) % survey.alphabet.size
+            announced = tied(cover.announcement, number, seed + place)
+            stream = announced + np.random.default_rng(seed + number).bytes(4000)
+            source = GivenBytes(stream)
+            name, drawn = cover.draw(choice, index, source)
+            report = written(cover[name], drawn)
+            found = {"name": name, "bytes": stream[: source.used].hex(), "report": report}
+            cases.append({"survey": place, "choice": choice, "index": index, **found})
+    return cases
+
+
 def _retired(selection: str, mechanism: fw.Shokri) -> fw.Mechanism:
     """Return a mechanism as surveys of release 0.1 name it, with its law beside it."""
     old: Any = fw.from_spec({**mechanism.spec(), "selection": selection})

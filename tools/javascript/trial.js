@@ -32,6 +32,18 @@ export const TRIALS = {
     });
   },
 
+  /** Draw what is announced, and one report with it, from each of these streams. */
+  covered(freewill, { covers, covered }) {
+    const read = covers.map((/** @type {any} */ spec) => freewill.Survey.parse(JSON.stringify(spec)));
+    return covered.map((/** @type {any} */ { survey, choice, index, bytes }) => {
+      const digits = bytes.match(/../g) ?? [];
+      const source = new freewill.GivenBytes(digits.map((/** @type {string} */ one) => parseInt(one, 16)));
+      const name = read[survey].cover.announce(choice, source);
+      const mechanism = read[survey].find(name);
+      return [name, mechanism.written(mechanism.draw(index, source)), source.used];
+    });
+  },
+
   /** Count what is drawn of one value, from the system's generator or from the bytes. */
   counts({ GivenBytes, Survey, system }, { surveys, index, count }, bytes) {
     const source = bytes.length ? new GivenBytes(bytes) : system;
@@ -113,7 +125,9 @@ export const TRIALS = {
     return given.map((/** @type {string} */ one) => {
       try {
         return answer(freewill, () => {
-          return { menu: freewill.Survey.parse(one).menu().map(({ name, mechanism }) => [name, mechanism.id]) };
+          const survey = freewill.Survey.parse(one);
+          const menu = survey.menu().map((/** @type {any} */ { name, mechanism }) => [name, mechanism.id]);
+          return survey.cover ? { menu, reach: menu.map(([name]) => survey.cover.reach(name)) } : { menu };
         });
       } catch (error) {
         return { broke: String(/** @type {Error} */ (error).stack) };

@@ -2,6 +2,7 @@
 
 Each is a survey, a mechanism's name, the index of a value, the bytes that a device reads and the
 report that it gives, with how many bytes it has used: half of them tied (`cases`), half random.
+Of surveys with a cover (`covers`) a case names the choice and, drawn first, what is announced.
 """
 
 import json
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from freewill.domain.draws.sources import GivenBytes
-from tools.javascript.cases import surveys, tied_cases, written
+from tools.javascript.cases import covered_cases, covers, surveys, tied_cases, written
 
 _LONGEST_SURVEY = 20_000
 _LONGEST_STREAM = 4000
@@ -31,13 +32,14 @@ def vectors() -> dict[str, Any]:
             found = {"bytes": used.hex(), "report": report, "used": source.used}
             cases.append({"survey": place, "name": name, "index": index, **found})
     kept = [one for one in cases if len(one["bytes"]) <= _LONGEST_STREAM]
-    return {"surveys": [one.for_devices() for one in short], "cases": kept}
+    covered = {"covers": [one.spec() for one in covers()], "covered": covered_cases(_SEED)}
+    return {"surveys": [one.for_devices() for one in short], "cases": kept, **covered}
 
 
 def page() -> str:
     """Return the file, one case a line."""
     made = vectors()
-    parts = [f'"{key}": [\n{_lines(made[key])}\n]' for key in ("surveys", "cases")]
+    parts = [f'"{key}": [\n{_lines(made[key])}\n]' for key in made]
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 import freewill as fw
 from freewill.domain.documents import parsed
+from freewill.domain.mechanisms.computed import distance_range
 from freewill.errors import FreewillError
 from tools.fuzz.case import Case
 from tools.fuzz.hostile import mutated, text, thing
@@ -83,12 +84,14 @@ def verdicts(count: int, seed: int) -> list[Verdict]:
 
 
 def python_says(given: str) -> Any:
-    """Return the names and ids of the mechanisms of a survey, or why it is refused."""
+    """Return names and ids of mechanisms and how they are covered, or why all is refused."""
     try:
         survey = fw.Survey.from_spec(parsed(given.encode("utf-8", "surrogatepass"), ".json"))
     except FreewillError as error:
         return {"error": str(error)}
-    return {"menu": [[name, one.id] for name, one in survey.mechanisms.items()]}
+    cover = survey.cover
+    reach = {} if cover is None else {"reach": [list(cover.reach(name)) for name in cover]}
+    return {"menu": [[name, one.id] for name, one in survey.mechanisms.items()], **reach}
 
 
 def _any(case: Case) -> str:
@@ -155,11 +158,60 @@ def _word(case: Case) -> str:
     return json.dumps(document)
 
 
+def _cover(case: Case) -> str:
+    """Return a survey with a cover, of epsilons that often tie, or with one that is forged."""
+    document = copy.deepcopy(case.pick(_menus()))
+    document["mechanisms"] = dict(
+        case.draw.sample(list(document["mechanisms"].items()), case.pick([1, 2, 3, 4, 4]))
+    )
+    programs = document.get("programs", {})
+    kept = {name: one for name, one in programs.items() if name in document["mechanisms"]}
+    cover: Any = {"epsilon": case.pick([1, 1.0, 0.3, 700]), "towards": "protection"}
+    if case.often(0.3):
+        cover["towards"] = "any"
+    if case.often(0.3):
+        cover = case.pick([
+            None, [], "any", 1, {}, {"towards": "any"}, mutated(case, cover),
+            {**cover, "epsilon": case.pick([0, -1, True, "1", 701, None, np.inf])},
+            {**cover, "towards": case.pick(["", "Any", None, ["any"], "weaker"])}, {"epsilon": 1},
+            {**cover, "law": [[1, 0], [0, 1]]},
+        ])  # fmt: skip
+    version = 1 if case.often(0.05) else 2
+    document |= {"freewill survey": version, "cover": cover, "programs": kept}
+    return json.dumps(document).replace("Infinity", "1e400")
+
+
+@cache
+def _menus() -> list[dict[str, Any]]:
+    """Return menus of equal epsilons, within and across kinds of promises, and of all others."""
+    found = []
+    for alphabet in (fw.Linear(0, 9), fw.Linear(0, 30, step=3), fw.Grid(3, 2, cell=0.5)):
+        reach = float(fw.distances(alphabet).max())
+        noise: Any = fw.Geometric if isinstance(alphabet, fw.Linear) else fw.PlanarGeometric
+        offered: dict[str, fw.Mechanism] = {
+            "k": fw.KRR(alphabet, 1.0),
+            "bits": fw.RAPPOR(alphabet, 1.0),
+            "law": fw.Matrix(alphabet, fw.KRR(alphabet, 1.0).law()),
+            "subset": fw.SubsetSelection(alphabet, 0.5),
+            "near": fw.KRR(alphabet, 0.5),
+            "far": noise(alphabet, 0.1),
+            "wide": fw.KRR(alphabet, 0.1 * reach),
+            "least": fw.RAPPOR(alphabet, 0.1 * float(distance_range(alphabet)[0])),
+            "open": fw.Identity(alphabet),
+            "silent": fw.Silent(alphabet),
+            "flat": fw.Matrix(alphabet, np.full((alphabet.size, 2), 0.5)),
+            "own": fw.Family(fw.KRR, alphabet, (0.5, 2.0)),
+        }
+        found.append(fw.Survey(alphabet, offered).for_devices())
+    return found
+
+
 _KINDS: dict[str, Callable[[Case], str]] = {
     "any survey": _any,
     "table": _table,
     "numeral": _numeral,
     "word": _word,
+    "cover": _cover,
 }
 
 

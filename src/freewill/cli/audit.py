@@ -1,9 +1,8 @@
 """`freewill audit`: recompute what mechanisms promise, from their laws."""
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,7 +14,7 @@ from freewill.core.texts import number
 from freewill.domain.guarantees.audit import audit as recompute
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.leakage import leakage as measure
-from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.base import is_mechanism
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, printable
@@ -63,7 +62,8 @@ def audit(
     tells, and the most that it could tell under any other prior (docs/leakage.md).
 
     Of a survey of several questions the mechanisms of each are verified. What a person tells in all
-    is the sum over the questions (docs/several-questions.md).
+    is the sum over the questions (docs/several-questions.md). Where the survey has a cover, it is
+    verified, too: what the mechanism used and the report tell together (docs/cover.md).
 
     Example:
 
@@ -72,9 +72,13 @@ def audit(
     guarantee = None if claim is None else parse_claim(claim)
     given = load_choices(source)
     named = _named(given, Path(called(source)).stem)
+    if (
+        guarantee is not None and guarantee.kind == "geo"
+    ):  # which no two choices have a distance for
+        named = {name: each for name, each in named.items() if is_mechanism(each)}
     with progress("auditing"):
         results = {name: recompute(each, guarantee, exact=exact) for name, each in named.items()}
-        leaked = {name: measure(each) for name, each in named.items()} if leakage else {}
+        leaked = {n: measure(m) for n, m in named.items() if is_mechanism(m)} if leakage else {}
     holds = all(result.holds for result in results.values())
     if as_json:
         audits = {name: result.describe() for name, result in results.items()}
@@ -96,15 +100,20 @@ def audit(
         raise typer.Exit(FAILED)
 
 
-def _named(given: Survey | Mechanism, alone: str) -> Mapping[str, Mechanism]:
-    """Return what is audited: the mechanisms of a survey, question by question, or one alone."""
+def _named(given: Any, alone: str) -> dict[str, Any]:
+    """Return what is audited: the mechanisms of a survey, question by question, or one alone.
+
+    A cover comes before them: where a mechanism has its name, the mechanism's audit is shown.
+    """
     if isinstance(given, Questionnaire):
         return {
-            f"{question}: {name}": mechanism
+            f"{question}: {name}": audited
             for question, own in given.questions.items()
-            for name, mechanism in own.mechanisms.items()
+            for name, audited in _named(own, alone).items()
         }
-    return given.mechanisms if isinstance(given, Survey) else {alone: given}
+    if not isinstance(given, Survey):
+        return {alone: given}
+    return {**({str(given.cover): given.cover} if given.cover else {}), **given.mechanisms}
 
 
 def parse_claim(text: str) -> Guarantee:

@@ -1,7 +1,8 @@
 """`freewill init`: make a survey by answering a few questions."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,10 +15,12 @@ from freewill.cli.offers import (
     prompt_text,
     read_level,
 )
-from freewill.cli.options import AsJson, option, parse_alphabet
+from freewill.cli.options import AsJson, as_number, option, parse_alphabet
 from freewill.cli.show import say, say_json, table
 from freewill.cli.standard import check_target
+from freewill.domain.cover import Cover
 from freewill.domain.mechanisms.base import brief
+from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError
 
@@ -67,6 +70,13 @@ def init(
     several: Annotated[
         bool, option("Prompt for several questions, one after the other.", "--several")
     ] = False,
+    cover: Annotated[
+        str | None,
+        option(
+            "Cover the choice, EPSILON or EPSILON,protection: which level is used is drawn, too "
+            "(docs/cover.md). Of several questions, of each."
+        ),
+    ] = None,
     force: Annotated[bool, option("Overwrite an existing file.", "--force")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -105,6 +115,8 @@ def init(
                 "nothing. Leave it out, or give --ask."
             )
         survey = _of_one_question(alphabet, level, distance, question, title)
+    if cover is not None:
+        survey = _covered(survey, cover)
     survey.save(out)
     if as_json:
         say_json({"out": str(out), "survey": survey.spec()})
@@ -115,8 +127,11 @@ def init(
         for asked, own in questions.items()
         for name, made in own.mechanisms.items()
     ]
+    covers = {str(own.cover) for own in questions.values()}
     heads = ["name", "mechanism", "promise"]
     table(heads if len(rows[0]) == len(heads) else ["question", *heads], rows)
+    if cover is not None:
+        say(f"\nWhich one is used is drawn from what is chosen: {', '.join(sorted(covers))}.")
     say(f"\nsurvey written to {out}; next: freewill serve {out}")
 
 
@@ -137,3 +152,13 @@ def _of_one_question(
     return Survey(
         values, offers(values, levels or prompt_levels(values, promise), promise), title, question
     )
+
+
+def _covered(survey: Survey, text: str) -> Survey:
+    """Cover the choices of a survey, or those of each of its questions."""
+    epsilon, _, towards = text.partition(",")
+    if isinstance(survey, Questionnaire):
+        parts = {name: _covered(own, text) for name, own in survey.questions.items()}
+        return Questionnaire(parts, survey.title)
+    way: Any = towards.strip() or "any"
+    return replace(survey, mechanisms=Cover(survey.mechanisms, as_number(epsilon), way))

@@ -8,7 +8,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from freewill.cli.obfuscate_answers import Answers, Choosing, draw_answers
+from freewill.cli.obfuscate_answers import Answers, Choosing, announced, draw_answers
 from freewill.cli.options import AsJson, SurveyPath, integral, load_survey, option, parse_pair
 from freewill.cli.show import remark, say, say_json, table
 from freewill.cli.standard import check_target, is_standard_output, standard_input, standard_output
@@ -88,6 +88,7 @@ def obfuscate(
     Each person uses one mechanism of the survey: the one named in the `--choice` column, or one
     drawn at random with the given shares; of a family, at the epsilon of the `--epsilon` column.
     Of a survey of several questions, values have a column a question, and people choose for each.
+    Where the survey has a cover, the mechanism that is used and named is drawn from the choice.
     Noise comes from the operating system's random generator.
     Reports are shuffled within each mechanism, so that no row reveals whose it was. With `-` as
     output, reports are CSV, and messages go to standard error.
@@ -135,6 +136,7 @@ def obfuscate(
     else:
         weights = whole_weights(parse_shares(share or [], offered))
         chosen = Table.of(weights).many(len(indices), rng)
+    chosen = announced(chosen, offered, rng)
     order = rng.permutation(len(indices))
     indices, chosen = indices[order], chosen[order]
     epsilons = given[-1][kept][order] if wanted else None

@@ -69,6 +69,14 @@ class Choosing:
         return Table.of(whole_weights(self.shares[question])).many(people, rng)
 
 
+def announced(chosen: IntArray, own: Survey, rng: Any) -> IntArray:
+    """Return the place of the mechanism that each person uses: the chosen one, but for a cover."""
+    if own.cover is None:
+        return chosen
+    places: IntArray = own.cover.announcement.obfuscate(chosen, rng)
+    return places
+
+
 def _found(own: Survey, name: str) -> str:
     own.find(name)
     return name
@@ -114,7 +122,11 @@ def draw_answers(
     told = dict(zip(choices, given[len(flat) :], strict=True))
     chosen = np.stack(
         [
-            choosing.chosen(name, own, told[name][kept] if name in told else None, people, rng)
+            announced(
+                choosing.chosen(name, own, told[name][kept] if name in told else None, people, rng),
+                own,
+                rng,
+            )
             for name, own in questionnaire.questions.items()
         ],
         axis=1,

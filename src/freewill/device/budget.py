@@ -11,6 +11,7 @@ import numpy as np
 
 from freewill.device.memory import Amount, Memory, as_memory
 from freewill.domain.alphabets.base import LARGEST, Alphabet, distances
+from freewill.domain.cover import Cover
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.matrix import Matrix
@@ -118,6 +119,24 @@ def cost(mechanism: Mechanism) -> Amount:
             return math.inf
     epsilon = _exact(promise.epsilon)
     return epsilon * diameter(mechanism.alphabet) if promise.kind == "geo" else epsilon
+
+
+def covered_cost(cover: Cover, choice: str) -> Amount:
+    """Return what a report costs whose mechanism is drawn, too: the most of all that may be used.
+
+    Where all choices are covered, what the announcement tells of the choice counts as well. Towards
+    protection it is not bounded, and not counted, as in surveys without a cover.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 9)
+    >>> menu = {"careful": fw.KRR(line, 0.5), "open": fw.KRR(line, 2)}
+    >>> covered_cost(fw.Cover(menu, epsilon=1.0), "careful")
+    Fraction(3, 1)
+    >>> covered_cost(fw.Cover(menu, epsilon=1.0, towards="protection"), "careful")
+    Fraction(1, 2)
+    """
+    told = _exact(cover.epsilon) if cover.towards == "any" else Fraction(0)
+    return told + max(cost(cover[name]) for name in cover.reach(choice))
 
 
 def diameter(alphabet: Alphabet) -> Fraction:

@@ -4,13 +4,13 @@ import math
 import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
 from freewill.core.texts import LONGEST_ID, SHORTEST_ID, checked_text, same_words, written_json
-from freewill.device.budget import Budget, cost
+from freewill.device.budget import Budget, cost, covered_cost
 from freewill.device.clock import handed_out_at_a_deadline
 from freewill.device.memory import (
     Amount,
@@ -30,6 +30,7 @@ from freewill.device.permanent import (
 )
 from freewill.device.questions import by_question, named_by, row_id
 from freewill.device.values import as_report, as_text, drawn_text, index_of, read_text
+from freewill.domain.cover import Cover
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.messages import message_bytes
@@ -65,6 +66,9 @@ class Device:
     is known by the question: `question_id` or the question of the survey, or `question`, which
     must be given where the survey says neither. A `budget` refuses what costs too much. By
     `survey_id`, the id that the person was asked to answer, a survey from elsewhere is checked.
+
+    Of a survey with a cover (`fw.Cover`) the device also draws which mechanism it uses, and the row
+    names that one; the budget is charged for the costliest that may be used.
 
     Of a mechanism of two steps a memory keeps the permanent answer too, and each `period` that a
     report is asked for gets a fresh one drawn from it (docs/longitudinal.md).
@@ -113,7 +117,7 @@ class Device:
             with raised_as(DeviceError, f"question {name!r}: "):
                 parts[name] = Device(asked, own, question=named_by(asked, name, question))
         vars(self).update(
-            offered=MappingProxyType(_menu(offered)),
+            offered=_menu(offered),
             memory=own,
             budget=budget,
             question=None if parts else _question(offered, question, own is not None),
@@ -143,8 +147,14 @@ class Device:
         """Return a report of one value in readable form, as `mechanism.report` gives it.
 
         Of a family (`fw.Family`) the person also chooses an epsilon. A report that was sent before
-        with another mechanism is refused, for this form does not say with which; `row` does.
+        with another mechanism is refused, for this form does not say with which; `row` does. So is
+        one of a survey with a cover (`fw.Cover`).
         """
+        if any(isinstance(self._part(name).offered, Cover) for name in self.questions or [""]):
+            raise DeviceError(
+                "this survey has a cover: which mechanism is used is drawn, too, and a report in "
+                "this form does not say which. Ask for row(), which does. Nothing was drawn."
+            )
         reports = {}
         for name, (chosen, sent) in self._once(value, choice, epsilon, period).items():
             if sent.mechanism != chosen.mechanism.id:
@@ -207,17 +217,25 @@ class Device:
 
     def _name_now(self, sent: Sent) -> str:
         """Return what the mechanism of a report that was sent is called here."""
-        names = {mechanism.id: name for name, mechanism in self.offered.items()}
-        if sent.mechanism not in names:
+        if sent.mechanism not in self._names:
             raise DeviceError(
                 f"this question was answered with {sent.words}, which is not on offer here: the "
                 f"collector could not read that report, and a second one would add its epsilon. "
                 f"Is it another question? Give it another question_id. Else ask for a survey that "
                 f"offers it still, or forget the report and accept the sum."
             )
-        name = names[sent.mechanism]
+        name = self._names[sent.mechanism]
         as_report(sent.value, self.offered[name], remembered=self.memory is not None)
         return name
+
+    def _keeps(self, mechanism: Mechanism) -> bool:
+        """Say whether a permanent answer is kept: under a cover none is, for others are used."""
+        return is_two_step(mechanism) and not isinstance(self.offered, Cover)
+
+    @property
+    def _names(self) -> dict[str, str]:
+        """What mechanisms are called here, by their ids."""
+        return {mechanism.id: name for name, mechanism in self.offered.items()}
 
     def forget(self) -> None:
         """Forget the report of this question: the next is drawn anew, and both epsilons add up."""
@@ -248,7 +266,9 @@ class Device:
             chosen[""] = self._checked([value], choice, epsilon, period)
         memory = self.memory if self.budget is None else self.budget.shared_memory(self.memory)
         if memory is None:  # and nobody adds up
-            return {name: (one, _drawn(one, math.inf)) for name, one in chosen.items()}
+            return {
+                name: (one, self._part(name)._drawn(one, math.inf)) for name, one in chosen.items()
+            }
 
         def work(content: Content) -> tuple[Content, dict[str, tuple[_Chosen, Sent]]]:
             prices = {
@@ -285,7 +305,7 @@ class Device:
                 f"silence where it is on offer."
             )
         index = index_of(values[0], mechanism) if values else 0
-        period = checked_period(period, mechanism, self.memory is not None)
+        period = checked_period(period, mechanism, self.memory is not None, self._keeps(mechanism))
         return _Chosen(mechanism, used, index, epsilon, period)
 
     def _key(self, period: str | None) -> str | None:
@@ -304,6 +324,8 @@ class Device:
             raise DeviceError(
                 "nothing was chosen, and what was sent before is forgotten. Ask the question again."
             )
+        if isinstance(self.offered, Cover):
+            return covered_cost(self.offered, self._names[chosen.mechanism.id])
         if self._key(None) is None or not is_two_step(chosen.mechanism):
             return cost(chosen.used)
         self._check_answer(content, chosen.mechanism)
@@ -312,10 +334,18 @@ class Device:
     def _sent(self, content: Content, chosen: _Chosen, price: Amount) -> tuple[Content, Sent]:
         """Draw a report, and return what the memory is with it."""
         key = self._key(chosen.period)
-        if key is not None and is_two_step(chosen.mechanism):
+        if key is not None and self._keeps(chosen.mechanism):
             return self._from_answer(content, key, chosen, price)
-        sent = _drawn(chosen, price)
+        sent = self._drawn(chosen, price)
         return content.adding(key, sent), sent
+
+    def _drawn(self, chosen: _Chosen, price: Amount) -> Sent:
+        """Draw a report with what was chosen or, under a cover, with what is drawn from it."""
+        if isinstance(self.offered, Cover):
+            used = self.offered[self.offered.announce(self._names[chosen.mechanism.id])]
+            chosen = replace(chosen, mechanism=used, used=used)
+        value = drawn_text(chosen.mechanism, chosen.index, chosen.epsilon)
+        return _as_sent(chosen, value, price)
 
     def _check_answer(self, content: Content, mechanism: Mechanism) -> None:
         """Refuse a permanent answer that was drawn with another mechanism, or was not kept."""
@@ -359,20 +389,16 @@ def _has_many(mechanism: Mechanism) -> bool:
     return bool(getattr(mechanism, "chooses_epsilon", False))
 
 
-def _drawn(chosen: _Chosen, price: Amount) -> Sent:
-    return _as_sent(chosen, drawn_text(chosen.mechanism, chosen.index, chosen.epsilon), price)
-
-
 def _as_sent(chosen: _Chosen, value: str, price: Amount) -> Sent:
     words = printable(str(chosen.used), 200)
     return Sent(chosen.mechanism.id, words, value, secrets.token_hex(16), price)
 
 
-def _menu(offered: Any) -> dict[str, Mechanism]:
+def _menu(offered: Any) -> Mapping[str, Mechanism]:
     if isinstance(offered, Survey):
-        return dict(offered.mechanisms)
+        return offered.mechanisms
     if is_mechanism(offered):
-        return {offered.id: offered}
+        return MappingProxyType({offered.id: offered})
     raise DeviceError(
         f"a device with {shown(offered)}: expected a mechanism, such as KRR, or a survey."
     )

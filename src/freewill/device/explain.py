@@ -6,7 +6,7 @@ figure promises more than the law keeps. `js/explain.js` says the same of the sa
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from textwrap import TextWrapper
 from typing import Any, overload
@@ -20,6 +20,7 @@ from freewill.device.facts import Facts, facts
 from freewill.device.picture import as_svg, as_text
 from freewill.device.words import distance, in_digits, odds, percent, say
 from freewill.domain.alphabets.grid import Grid
+from freewill.domain.cover import Cover
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
@@ -185,7 +186,22 @@ def explain(given: Any, choice: Any = None) -> Any:
 def _of_choice(survey: Survey, choice: str) -> Explanation:
     mechanism = survey.find(choice)
     name = survey.names[choice]
-    return _of_mechanism(mechanism, name, survey.descriptions.get(name, ""))
+    explanation = _of_mechanism(mechanism, name, survey.descriptions.get(name, ""))
+    if survey.cover is None:
+        return explanation
+    said = _cover_sentences(survey.cover, name)
+    return replace(explanation, sentences=(*said, *explanation.sentences))
+
+
+def _cover_sentences(cover: Cover, choice: str) -> list[str]:
+    """Say how often another mechanism is used than the one that is chosen, and what that covers."""
+    others = len(cover.reach(choice)) - 1
+    chance = percent(others / (others + math.exp(cover.epsilon)))
+    if cover.towards == "any":
+        return [say("", "cover", "any", chance=chance)]
+    moved = [say("", "cover", "protection", chance=chance)] if others else []
+    shared = any(choice in cover.reach(name) for name in cover if name != choice)
+    return [*moved, say("", "cover", "shared" if shared else "told")]
 
 
 def _of_mechanism(mechanism: Mechanism, name: str = "", description: str = "") -> Explanation:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from freewill.device.budget import cost
+from freewill.device.budget import cost, covered_cost
 from freewill.device.memory import Amount
 from freewill.device.words import in_digits, odds, say
 from freewill.domain.guarantees.audit import MOST_EXPONENT
@@ -84,7 +84,9 @@ def sum_explanation(survey: Questionnaire, choices: Any) -> SumExplanation:
     costs: dict[str, Amount] = {}
     for name, choice in choices.items():
         with raised_as(ParameterError, f"question {name!r}: "):
-            costs[name] = cost(survey.questions[name].find(choice))
+            own = survey.questions[name]
+            used = own.find(choice)
+            costs[name] = covered_cost(own.cover, own.names[choice]) if own.cover else cost(used)
     total = sum(costs.values())
     named = [say("", "together", "part", name=n, epsilon=_digits(c)) for n, c in costs.items()]
     first = say("", "together", "sum", sum=_digits(total), parts=", ".join(named))

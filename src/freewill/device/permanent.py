@@ -19,7 +19,7 @@ from freewill.errors import DeviceError
 LONGEST_PERIOD = 200
 
 
-def checked_period(period: Any, mechanism: Mechanism, remembered: bool) -> str | None:
+def checked_period(period: Any, mechanism: Mechanism, remembered: bool, keeps: bool) -> str | None:
     """Return the name of a period, refused where nothing permanent is kept between periods."""
     if period is None:
         return None
@@ -29,7 +29,7 @@ def checked_period(period: Any, mechanism: Mechanism, remembered: bool) -> str |
             f"period={text!r} without a memory: the permanent answer must be kept from one period "
             f"to the next. Give the device memory='...'."
         )
-    if not is_two_step(mechanism):
+    if not keeps:
         raise DeviceError(
             f"period={text!r} for {mechanism}, which keeps no permanent answer: each period would "
             f"cost its whole epsilon. Choose a mechanism of two steps (docs/longitudinal.md), or "

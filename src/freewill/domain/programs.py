@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import Spec
+from freewill.domain.cover import Cover
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.composed import inner_spec
-from freewill.errors import SpecError, SurveyError, printable, shown
+from freewill.domain.mechanisms.shokri import RETIRED, Shokri
+from freewill.errors import SpecError, SurveyError, printable, raised_as, shown
 
 DRAWS = ("unary", "subset", "hash", "bloom", "hadamard", "table", "then", "both", "perhaps")
 """What a browser can draw."""
@@ -71,7 +73,8 @@ def undrawable(mechanisms: Mapping[str, Mechanism]) -> str:
     if not kinds:
         return ""
     named = " and ".join(f"{printable(name)!r} ({kind})" for name, kind in kinds.items())
-    rest = len(mechanisms) - len(kinds)
+    # Under a cover any of them may have to be drawn.
+    rest = 0 if isinstance(mechanisms, Cover) else len(mechanisms) - len(kinds)
     left = f"it offers the other {rest}" if rest else "nobody can answer there"
     return (
         f"no browser can draw {named}, for the class has no program(). The page says so, and "
@@ -173,3 +176,20 @@ def _same_chance(given: Any, own: list[Any]) -> bool:
     ours = Fraction(int(own[0], 16), 2 ** own[1])
     room = _SAME * min(ours, 1 - ours)
     return theirs is not None and abs(theirs - ours) <= room
+
+
+def take_laws(mechanisms: dict[str, Mechanism], tables: Mapping[str, Any]) -> None:
+    """Give mechanisms the solved laws that the survey carries for them."""
+    for name in tables:
+        if not isinstance(mechanisms.get(name), Shokri):
+            raise SurveyError(
+                f"a table for {shown(name)}: expected the name of a Shokri mechanism of this "
+                f"survey, for all others have a formula or bring their law. Leave it out."
+            )
+    for name, mechanism in mechanisms.items():
+        if isinstance(mechanism, Shokri):
+            with raised_as(SurveyError, f"mechanism {name!r}: "):
+                if name in tables:
+                    mechanisms[name] = mechanism.with_law(tables[name])
+                elif mechanism.selection in RETIRED:
+                    mechanism.law()  # which is refused where it would have to be solved for

@@ -16,7 +16,9 @@ from freewill.errors import SurveyError, printable, raised_as, several, shown
 ANSWERS = "answers"
 """The name of the one mechanism by which whole questionnaires are reported and counted."""
 _FIELDS = (HEAD, "title", "questions", "weights", "send_within")
-_OF_A_QUESTION = ("question", "question_id", "alphabet", "mechanisms", "tables", "programs")
+_OF_A_QUESTION = (
+    *("question", "question_id", "alphabet", "mechanisms", "tables", "programs", "cover"),
+)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -99,7 +101,11 @@ class Questionnaire(Survey):
     def __str__(self) -> str:
         head = [printable(self.title)] if self.title else []
         wide = max(map(len, self.questions))
-        lines = [f"  {n:<{wide}}  {', '.join(own.mechanisms)}" for n, own in self.questions.items()]
+        covers = {n: f", {own.cover}" if own.cover else "" for n, own in self.questions.items()}
+        lines = [
+            f"  {n:<{wide}}  {', '.join(own.mechanisms)}{covers[n]}"
+            for n, own in self.questions.items()
+        ]
         return "\n".join([*head, f"{self.alphabet}, {several(len(lines), 'question')}", *lines])
 
     def spec(self) -> Spec:

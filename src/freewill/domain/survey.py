@@ -28,25 +28,26 @@ from freewill.domain.alphabets.base import (
     refuse_vast,
 )
 from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.cover import Cover
 from freewill.domain.documents import parsed
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
-from freewill.domain.mechanisms.shokri import RETIRED, Shokri
+from freewill.domain.mechanisms.shokri import Shokri
 from freewill.domain.messages import checked_send_within, message_bytes
-from freewill.domain.programs import check_programs, programs_of
+from freewill.domain.programs import check_programs, programs_of, take_laws
 from freewill.errors import SurveyError, printable, raised_as, several, shown, why
 
 SURVEY_VERSION = 1
 WORDED_VERSION = 2
-"""Of files with texts for people, or tables or programs for devices."""
+"""Of files with texts for people, tables or programs for devices, or a cover."""
 QUESTIONS_VERSION = 3
 """Of files with several questions."""
 HEAD = "freewill survey"
 _NEEDED = (HEAD, "alphabet", "mechanisms")
 _TEXTS = ("title", "question", "question_id", "send_within")
 """What is said to people, and within how many seconds their devices send."""
-_TABLES, _PROGRAMS = "tables", "programs"
-_OPTIONAL = (*_TEXTS, _TABLES, _PROGRAMS)
+_TABLES, _PROGRAMS, _COVER = "tables", "programs", "cover"
+_OPTIONAL = (*_TEXTS, _TABLES, _PROGRAMS, _COVER)
 """Fields of version 2, beside the `description` of a mechanism."""
 _SHOWN = 8
 
@@ -115,7 +116,8 @@ class Survey(Presented):
                 raise SurveyError(
                     f"{name!r} is the name of one mechanism and the id of another: rename it."
                 )
-        object.__setattr__(self, "mechanisms", MappingProxyType(offered))
+        if self.cover is None:
+            object.__setattr__(self, "mechanisms", MappingProxyType(offered))
         self._check_texts()
 
     def _mapping(self, field: str, wanted: str, example: str) -> dict[str, Any]:
@@ -151,7 +153,13 @@ class Survey(Presented):
 
     def __reduce__(self) -> tuple[Any, ...]:
         texts = (self.title, self.question, self.question_id, dict(self.descriptions))
-        return Survey, (self.alphabet, dict(self.mechanisms), *texts, self.send_within)
+        offered = self.cover or dict(self.mechanisms)
+        return Survey, (self.alphabet, offered, *texts, self.send_within)
+
+    @property
+    def cover(self) -> Cover | None:
+        """The cover of the choices, where which mechanism is used is drawn, too (`fw.Cover`)."""
+        return self.mechanisms if isinstance(self.mechanisms, Cover) else None
 
     def find(self, name: str) -> Mechanism:
         """Return the mechanism of this name or id."""
@@ -178,7 +186,7 @@ class Survey(Presented):
             f"  {printable(name):<{wide}}  {brief(mechanism)}, {mechanism.guarantee().short}"
             for name, mechanism in self.mechanisms.items()
         ]
-        many = several(len(lines), "mechanism")
+        many = several(len(lines), "mechanism") + (f", {self.cover}" if self.cover else "")
         return "\n".join([*head, f"{self.alphabet}, {many}", *lines])
 
     def spec(self) -> Spec:
@@ -195,6 +203,7 @@ class Survey(Presented):
             if name in self.descriptions:
                 spec["description"] = self.descriptions[name]
         given = {name: getattr(self, name) for name in _TEXTS if getattr(self, name) is not None}
+        given |= {_COVER: self.cover.spec()} if self.cover else {}
         version = WORDED_VERSION if given or self.descriptions else SURVEY_VERSION
         return {HEAD: version, **given, "alphabet": alphabet, "mechanisms": mechanisms}
 
@@ -275,9 +284,10 @@ class Survey(Presented):
             refuse_vast(alphabet, SurveyError)
             texts = {name: spec[name] for name in _TEXTS if name in spec}
             mechanisms, descriptions = _named(spec)
-            _with_laws(mechanisms, spec.get(_TABLES, {}))
+            take_laws(mechanisms, spec.get(_TABLES, {}))
             check_programs(mechanisms, spec.get(_PROGRAMS, {}))
-            return cls(alphabet, mechanisms, **texts, descriptions=descriptions)
+            offered = Cover.from_spec(mechanisms, spec[_COVER]) if _COVER in spec else mechanisms
+            return cls(alphabet, offered, **texts, descriptions=descriptions)
 
     @classmethod
     def load(cls, path: str | Path) -> "Survey":
@@ -377,23 +387,6 @@ def _named(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]]:
         if text is not None:
             described[name] = text
     return named, described
-
-
-def _with_laws(mechanisms: dict[str, Mechanism], tables: Mapping[str, Any]) -> None:
-    """Give mechanisms the solved laws that the survey carries for them."""
-    for name in tables:
-        if not isinstance(mechanisms.get(name), Shokri):
-            raise SurveyError(
-                f"a table for {shown(name)}: expected the name of a Shokri mechanism of this "
-                f"survey, for all others have a formula or bring their law. Leave it out."
-            )
-    for name, mechanism in mechanisms.items():
-        if isinstance(mechanism, Shokri):
-            with raised_as(SurveyError, f"mechanism {name!r}: "):
-                if name in tables:
-                    mechanisms[name] = mechanism.with_law(tables[name])
-                elif mechanism.selection in RETIRED:
-                    mechanism.law()  # which is refused where it would have to be solved for
 
 
 def listed(names: Iterable[str]) -> str:

@@ -46,7 +46,8 @@ class Asked {
   get cost() {
     const [choice, epsilon] = this.chosen;
     if (this.device.remembered !== null) return this.device.remembered.epsilon;
-    return choice === null || epsilon === undefined ? null : cost(this.survey.find(choice).at(epsilon));
+    if (choice === null || epsilon === undefined) return null;
+    return this.survey.cover?.cost(choice) ?? cost(this.survey.find(choice).at(epsilon));
   }
 }
 
@@ -242,19 +243,20 @@ export class Page {
     });
   }
 
-  /** @type {(report: any) => HTMLElement[]} what one report says, and what it may tell */
+  /** @type {(report: any) => (HTMLElement | null)[]} what one report says, and what it may tell */
   #card({ survey, row, explained, name }) {
     const { mechanism: used } = madeBy(survey, row);
     const whole = explainSurvey(survey, explained).find((choice) => choice.name === row.mechanism);
     const warnings = ((used === survey.find(row.mechanism) ? whole : explain(used))?.warnings ?? []).map(warning);
     const says = reportWords(survey, row);
+    const drawn = survey.cover === null ? null : make("p", {}, TEXTS.report.covered);
     if (!this.several) {
       const lines = [promise(used), TEXTS.report.final].map((line) => make("li", {}, line));
-      return [make("div", { class: "card" }, says), ...warnings, make("ul", {}, ...lines)];
+      return [drawn, make("div", { class: "card" }, says), ...warnings, make("ul", {}, ...lines)];
     }
     const by = make("p", {}, filled(TEXTS.several.protected, { name: protectionName(survey, row) }));
     const head = make("h3", {}, quoted(survey.question ?? name));
-    return [make("div", { class: "card" }, head, by, says, ...warnings, make("p", { class: "quiet" }, promise(used)))];
+    return [make("div", { class: "card" }, head, by, drawn, says, ...warnings, make("p", { class: "quiet" }, promise(used)))];
   }
 
   /** @param {string} why words about where it comes from */

@@ -113,6 +113,7 @@ export default {
       "Your report for this question was drawn in this browser, and no receipt for it came back: perhaps it was " +
       "not received. Send it now. If it was received, it still counts once.",
     due: "Your report was drawn in this browser. You asked to send it, and it is sent by itself.",
+    covered: "Which protection is used was drawn, too: it need not be the one that you chose.",
     says: "Your report says:",
     unsaid: "nothing: you chose not to answer.",
     silent: "nothing: by chance, and whatever your answer is.",

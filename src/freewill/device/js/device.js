@@ -18,7 +18,7 @@ import { Survey, sameWords } from "./survey.js";
 
 /** For a question that was answered before and is not asked again: nothing can be drawn for it. */
 const AGAIN = Object.freeze({
-  get used() {
+  price() {
     throw new DeviceError("nothing was chosen, and what was sent before is forgotten. Ask the question again.");
   },
 });
@@ -31,7 +31,8 @@ const LONGEST_ID = 200;
  * first. What was sent is known by the question: `question_id` or the question of the survey, or
  * `question`, which must be given where the survey says neither. A budget refuses what costs too
  * much. Of several questions values, choices and epsilons are objects with an entry a question; one
- * choice, a text, is taken for all. Each question has a device of its own, with the same memory.
+ * choice, a text, is taken for all. Each question has a device of its own, with the same memory. Of a survey
+ * with a cover the mechanism is drawn, too, and the budget charged for the costliest that may be used.
  *
  * @example
  * const device = new Device(survey, { memory: new Memory(), budget: new Budget(5) });
@@ -146,14 +147,15 @@ export class Device {
     return memory.update((content) => {
       const before = mapped(draws, (_, name) => this.#part(name).#before(content));
       const fresh = new Map([...draws].filter(([name]) => before.get(name) === undefined));
-      const prices = mapped(fresh, ({ used }) => cost(used));
+      const prices = mapped(fresh, ({ price }) => price());
       if (fresh.size) this.budget?.refuseBeyond(content.spent, prices);
       let after = content;
       const rows = mapped(draws, (chosen, name) => {
         const sent = before.get(name);
         if (sent !== undefined) return within(several, name, () => this.#part(name).#again(sent));
-        const { draw, used, mechanism } = chosen;
-        const [row, whole] = [draw(), String(used)];
+        const row = chosen.draw();
+        const mechanism = this.#part(name).survey.find(row.mechanism);
+        const whole = String(mechanism.at(chosen.epsilon));
         const words = whole.length <= 200 ? whole : `${whole.slice(0, 195)} ...`;
         const key = this.memory === null ? null : this.#part(name).question;
         after = adding(after, key, { ...row, mechanism: mechanism.id, words, epsilon: prices.get(name) });
@@ -195,7 +197,8 @@ export class Device {
       throw new DeviceError(`no value is given, and ${mechanism} reports one. Give it, or choose silence where it is on offer.`);
     }
     this.survey.encode(value, mechanism);
-    return { mechanism, used, draw: () => this.survey.report(name, value, this.#source, epsilon) };
+    const price = () => this.survey.cover?.cost(name) ?? cost(used);
+    return { epsilon, price, draw: () => this.survey.report(name, value, this.#source, epsilon) };
   }
 
   /** @type {(rows: Map<string, ReportRow>) => any} one row from those of all parts */

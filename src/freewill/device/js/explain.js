@@ -107,7 +107,8 @@ function harmless(picture) {
  */
 export function explainSurvey(survey, given = null) {
   return survey.menu().map(({ name, mechanism, description, place }) => {
-    return { name, description, ...explain(mechanism, given?.[place]) };
+    const { sentences: said, ...rest } = explain(mechanism, given?.[place]);
+    return { name, description, sentences: [...(survey.cover?.sentences(name) ?? []), ...said], ...rest };
   });
 }
 

@@ -4,6 +4,7 @@
 
 import { alphabetFromSpec, refuseVast, sameValues } from "./alphabets.js";
 import { checkText, isObject, isWholeText } from "./checks.js";
+import { Cover } from "./cover.js";
 import { system } from "./draws.js";
 import { FreewillError, UndrawableError, listed, shown } from "./errors.js";
 import { HEAD, hexadecimal, surveyId } from "./ids.js";
@@ -33,7 +34,7 @@ const TEXTS = [
 const LONGEST_DESCRIPTION = 1000;
 /** Of version 2, what devices draw by: laws that are solved for, and programs; by mechanism. */
 const DRAWN_BY = ["tables", "programs"];
-const OPTIONAL = [...TEXTS.map(([name]) => name), "send_within", ...DRAWN_BY];
+const OPTIONAL = [...TEXTS.map(([name]) => name), "send_within", ...DRAWN_BY, "cover"];
 const ID = /^[0-9a-f]{16}$/;
 
 /**
@@ -57,8 +58,9 @@ export class Survey {
    * @param {Record<string, any>} [texts] title, question, question_id and send_within, which it has
    * @param {Map<string, string>} [descriptions]
    * @param {Map<number, string>} [undrawable] what else it offers, by the places between these
+   * @param {any} [cover] the description of its cover, where it has one
    */
-  constructor(alphabet, mechanisms, texts = {}, descriptions = new Map(), undrawable = new Map()) {
+  constructor(alphabet, mechanisms, texts = {}, descriptions = new Map(), undrawable = new Map(), cover = undefined) {
     refuseVast(alphabet);
     if (mechanisms.size === 0) {
       throw new FreewillError("mechanisms={}: a survey offers at least one mechanism.");
@@ -75,6 +77,8 @@ export class Survey {
       checkText(text, `description of ${shown(name)}:`, 1, LONGEST_DESCRIPTION);
     }
     this.#checkMechanisms();
+    /** @type {Cover | null} */
+    this.cover = cover === undefined ? null : new Cover(mechanisms, cover);
     Object.freeze(this);
   }
 
@@ -150,8 +154,9 @@ export class Survey {
     }
     const alphabet = alphabetFromSpec(spec.alphabet);
     refuseVast(alphabet);
-    const { mechanisms, descriptions, undrawable } = named(spec, partly);
-    return new Survey(alphabet, mechanisms, spec, descriptions, undrawable);
+    // A cover may announce any of its menu: all of it must be drawn.
+    const { mechanisms, descriptions, undrawable } = named(spec, partly && spec.cover === undefined);
+    return new Survey(alphabet, mechanisms, spec, descriptions, undrawable, spec.cover);
   }
 
   /** @returns {string[]} the mechanisms that the survey offers and that cannot be drawn here */
@@ -216,7 +221,7 @@ export class Survey {
    * It holds the mechanism's name, the report as a text for people, which no collector mistakes for
    * another label or index, and a random id of 128 bits, by which a row that comes twice counts once.
    * Every call draws anew, and what is drawn twice tells twice as much: keep the row, and send it
-   * again as it is.
+   * again as it is. Of a survey with a cover the mechanism is drawn, too, and the row names the one that was used.
    *
    * @param {string} name of the mechanism that the person chose
    * @param {string | number | [number, number]} value
@@ -225,10 +230,12 @@ export class Survey {
    * @returns {ReportRow}
    */
   report(name, value, source = system, epsilon = null) {
-    const mechanism = this.find(name);
-    const report = mechanism.text(mechanism.draw(this.encode(value, mechanism), source, epsilon));
+    const index = this.encode(value, this.find(name));
+    const used = this.cover === null ? name : this.cover.announce(this.nameOf(name) ?? name, source);
+    const mechanism = this.find(used);
+    const report = mechanism.text(mechanism.draw(index, source, epsilon));
     const id = Uint8Array.from({ length: 16 }, () => source.byte());
-    return { mechanism: name, value: report, report_id: hexadecimal(id) };
+    return { mechanism: used, value: report, report_id: hexadecimal(id) };
   }
 }
 

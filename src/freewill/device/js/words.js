@@ -67,6 +67,12 @@ export default {
     "nothing": "Together your reports tell nothing at all.",
     "infinite": "There is no limit to what your reports may give away together."
   },
+  "cover": {
+    "any": "Which protection is used is drawn, too: with a chance of {chance} it is another one of the list, stronger or weaker, so that your choice is not told for sure.",
+    "protection": "Which protection is used is drawn, too: with a chance of {chance} it is another one of the list, never a weaker one.",
+    "shared": "Where this one is used, another may have been chosen, so that your choice is not told for sure.",
+    "told": "Where this one is used, it is seen that you chose it."
+  },
   "loss": {
     "distance": "Whoever sees your report, and guesses as well as anybody can, is off by {loss} on average.",
     "wrong": "Whoever sees your report, and guesses as well as anybody can, is wrong {chance} of the time.",

@@ -131,9 +131,11 @@ def plan(
     """Predict how far from the truth a survey will be, for numbers of people.
 
     `shares` says how many of the people choose each mechanism: by name, or a list in the survey's
-    order; equal shares by default. Of several questions they are by question, and then by name
-    (`planning/questions.py`). `theta` is the truth to plan for; without one the worst of a few
-    (`truths`) is taken. `people` is one number or several, by default 100 to a million. `of` is
+    order; equal shares by default. Where the survey has a cover, what they use follows from that
+    (`fw.Cover`), and the plan's `shares` are of that. Of several questions they are by question,
+    and then by name (`planning/questions.py`). `theta` is the truth to plan for; without one the
+    worst of a few (`truths`) is taken. `people` is one number or several, by default 100 to a
+    million. `of` is
     what errors are predicted for: "emd", the earth mover's distance to the truth (with the standard
     errors of every value's share beside it), or what `intervals` takes, such as "shares" and
     "mean"; of records also the name of an attribute, or of several for the cells of their table.
@@ -284,7 +286,7 @@ def checked_shares(survey: Survey, shares: Any) -> dict[str, float]:
     """
     names = list(survey.mechanisms)
     if shares is None:
-        return dict.fromkeys(names, 1 / len(names))
+        return _announced(survey, dict.fromkeys(names, 1 / len(names)))
     if isinstance(shares, Mapping):
         given = _by_name(survey, shares)
     else:
@@ -301,9 +303,15 @@ def checked_shares(survey: Survey, shares: Any) -> dict[str, float]:
     total = sum(given.values())
     if abs(total - 1) > 1e-9:
         raise ParameterError(f"shares sum to {total:.10g}: expected 1. Divide them by their sum.")
-    return {
-        name: given.get(name, given.get(number, 0.0)) / total for number, name in enumerate(names)
-    }
+    each = [given.get(name, given.get(number, 0.0)) / total for number, name in enumerate(names)]
+    return _announced(survey, dict(zip(names, each, strict=True)))
+
+
+def _announced(survey: Survey, chosen: dict[str, float]) -> dict[str, float]:
+    """Return the shares of what is used, which a cover draws from what is chosen."""
+    if survey.cover is None:
+        return chosen
+    return dict(zip(chosen, survey.cover.announced([*chosen.values()]).tolist(), strict=True))
 
 
 def _by_name(survey: Survey, shares: Mapping[Any, Any]) -> dict[Any, Any]:

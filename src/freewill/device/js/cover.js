@@ -1,0 +1,137 @@
+/**
+ * @file A cover: which mechanism of a menu is used, and announced, is drawn, too. Randomized response on the choice.
+ */
+
+import { exactly, NOTHING, plus, within } from "./amounts.js";
+import { Categorical } from "./alphabets.js";
+import { cost, tightest } from "./budget.js";
+import { checkFields, isObject } from "./checks.js";
+import { system } from "./draws.js";
+import { FreewillError, several, shown } from "./errors.js";
+import { Family } from "./family.js";
+import { filled, percent } from "./figures.js";
+import { KRR } from "./mechanisms.js";
+import WORDS from "./words.js";
+
+/** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
+/** @typedef {import("./draws.js").Source} Source */
+
+/** Mechanisms of a menu: each may be announced for each. */
+const MOST = 256;
+const TOWARDS = ["any", "protection"];
+/** Factor by which an epsilon may exceed an equal one: those of tables are computed, and rounded. */
+const TIED = 1 + 1e-9;
+
+/**
+ * k-RR over what a choice may be announced as: towards "any" all names, towards "protection" those that promise at
+ * least as much for every two values. What is reported is drawn with the announced one.
+ */
+export class Cover {
+  /** @type {Map<string, KRR | null>} over the reach of each name; null where that is the name alone */
+  #responses = new Map();
+  #mechanisms;
+
+  /**
+   * @param {Map<string, Mechanism>} mechanisms
+   * @param {any} spec the field `cover` of a survey
+   */
+  constructor(mechanisms, spec) {
+    if (!isObject(spec)) throw new FreewillError(`cover ${shown(spec)}: expected {"epsilon": 1.0, "towards": "any"}.`);
+    checkFields(spec, ["epsilon", "towards"], [], "a cover");
+    this.towards = spec.towards;
+    if (!TOWARDS.includes(spec.towards)) {
+      throw new FreewillError(
+        `towards=${shown(spec.towards)} of a cover: expected "any", where all choices may be moved, or "protection", ` +
+          "where nobody gets less than they chose.",
+      );
+    }
+    if (mechanisms.size < 2 || mechanisms.size > MOST) {
+      throw new FreewillError(`a cover of ${several(mechanisms.size, "mechanism")}: expected from 2 to ${MOST} to draw from.`);
+    }
+    this.#mechanisms = mechanisms;
+    this.epsilon = new KRR(new Categorical([...mechanisms.keys()]), spec.epsilon).epsilon;
+    for (const [name, own] of mechanisms) {
+      if (own instanceof Family) {
+        throw new FreewillError(`a cover, and mechanism ${shown(name)} is a family, whose epsilon is chosen, too: offer some epsilons one by one.`);
+      }
+      if (spec.towards === "any") checkMovable(name, claimOf(own).epsilon);
+      const reach = [...mechanisms].filter(([, other]) => other === own || spec.towards === "any" || protects(other, own));
+      const names = reach.map(([other]) => other);
+      this.#responses.set(name, names.length === 1 ? null : new KRR(new Categorical(names), this.epsilon));
+    }
+    if ([...this.#responses.values()].every((response) => response === null)) {
+      throw new FreewillError(
+        "a cover towards protection, and no mechanism of the menu promises at least as much as another for every two " +
+          'values: nothing would be moved. Offer one that does, or cover towards "any".',
+      );
+    }
+    Object.freeze(this);
+  }
+
+  /** @type {(choice: string) => string[]} the names that a choice may be announced as */
+  reach(choice) {
+    return /** @type {any} */ (this.#responses.get(choice))?.alphabet.labels ?? [choice];
+  }
+
+  /** @type {(choice: string, source?: Source) => string} draws the name that a choice is announced as */
+  announce(choice, source = system) {
+    const response = this.#responses.get(choice) ?? null;
+    if (response === null) return choice;
+    const names = this.reach(choice);
+    return names[Number(response.draw(names.indexOf(choice), source))];
+  }
+
+  /** @type {(choice: string) => import("./amounts.js").Amount} the most that a report may cost, before it is drawn */
+  cost(choice) {
+    const costs = this.reach(choice).map((name) => cost(this.#mechanisms.get(name)));
+    const most = costs.reduce((largest, one) => (within(one, largest) ? largest : one));
+    // Towards protection what the announcement tells is not bounded, and not counted, as without a cover.
+    return plus(this.towards === "any" ? exactly(this.epsilon) : NOTHING, most);
+  }
+
+  /** @type {(choice: string) => string[]} what people are told about it, in the words of `fw.explain` */
+  sentences(choice) {
+    const { any, protection, shared, told } = WORDS.cover;
+    const others = this.reach(choice).length - 1;
+    const chance = percent(others / (others + Math.exp(this.epsilon)));
+    if (this.towards === "any") return [filled(any, { chance })];
+    const alone = [...this.#responses.keys()].every((name) => name === choice || !this.reach(name).includes(choice));
+    return [...(others ? [filled(protection, { chance })] : []), alone ? told : shared];
+  }
+}
+
+/** @type {(name: string, epsilon: number) => void} */
+function checkMovable(name, epsilon) {
+  if (epsilon > 0 && epsilon < Infinity) return;
+  const told =
+    epsilon === 0
+      ? "tells nothing: who asked to say nothing would be made to report"
+      : "promises nothing: the true value would be sent of somebody who asked for protection";
+  throw new FreewillError(
+    `a cover towards "any", and mechanism ${shown(name)} ${told}. Leave it out, or cover towards "protection".`,
+  );
+}
+
+/** @type {(mechanism: any) => {kind: string, epsilon: number}} what is promised or, of a table, kept */
+function claimOf({ promise, epsilon, rows }) {
+  if (epsilon !== undefined) return { kind: promise, epsilon };
+  return { kind: "ldp", epsilon: rows ? tightest(rows) : Infinity };
+}
+
+/** @type {(one: any, other: any) => boolean} whether one promises at least as much for every two values */
+function protects(one, other) {
+  const [first, second] = [claimOf(one), claimOf(other)];
+  const [nearest, widest] = first.kind === second.kind ? [1, 1] : spanOf(one.alphabet);
+  const most = first.kind === "geo" ? first.epsilon * widest : first.epsilon;
+  const least = second.kind === "geo" ? second.epsilon * nearest : second.epsilon;
+  return most <= least * TIED;
+}
+
+/** @type {(alphabet: any) => [number, number]} the distances of the nearest two values and of the furthest two */
+function spanOf({ kind, size, step, columns, rows, cell }) {
+  if (kind === "linear") return [step, step * (size - 1)];
+  if (kind !== "grid") return [1, 1];
+  const [across, along] = cell;
+  const nearest = columns < 2 ? along : rows < 2 ? across : Math.min(across, along);
+  return [nearest, Math.hypot((columns - 1) * across, (rows - 1) * along)];
+}
