@@ -109,4 +109,4 @@ def test_only_surveys_of_one_question_have_a_choice():
     with pytest.raises(fw.ParameterError, match="one by one"):
         fw.audit(several, choice=[[1.0]])
     with pytest.raises(fw.ParameterError, match="by itself"):
-        fw.audit(SURVEY, choice=np.column_stack([OLD, 1 - OLD]), exact=True)
+        fw.audit(SURVEY, fw.Guarantee("ldp", 1.0))

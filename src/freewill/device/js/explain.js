@@ -111,6 +111,18 @@ export function explainSurvey(survey, given = null) {
 }
 
 /**
+ * Say that the choice itself is seen; nothing where there is nothing to choose.
+ *
+ * @param {import("./survey.js").Survey} survey
+ * @returns {string}
+ */
+export function explainChoice(survey) {
+  const menu = survey.menu();
+  const chosen = menu.length + survey.undrawable.length > 1 || menu[0].mechanism instanceof Family;
+  return chosen ? say(survey, WORDS.menu.seen) : "";
+}
+
+/**
  * Compute what a mechanism promises, and add the given numbers as far as they can be true.
  *
  * @param {any} mechanism
@@ -260,7 +272,7 @@ function mostError({ kind, alphabet, epsilon, rows }, typical) {
 /**
  * Fill the gaps of a template; people have answers, values or places.
  *
- * @param {Facts} facts
+ * @param {{alphabet: any}} facts
  * @param {string} template
  * @param {Record<string, string>} [gaps]
  */

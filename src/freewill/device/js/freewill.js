@@ -10,7 +10,7 @@ export { Budget, BudgetError, cost } from "./budget.js";
 export { Device } from "./device.js";
 export { Chance, GivenBytes, SystemBytes, Table, below, coin, system } from "./draws.js";
 export { FreewillError } from "./errors.js";
-export { explain, explainSurvey } from "./explain.js";
+export { explain, explainChoice, explainSurvey } from "./explain.js";
 export { Family } from "./family.js";
 export { hexadecimal } from "./ids.js";
 export { Geometric, Identity, KRR, Matrix, PlanarGeometric, RAPPOR, Shokri, Silent } from "./mechanisms.js";
