@@ -16,6 +16,9 @@ from freewill.stats.efficient import OneStep
 from freewill.stats.evidence import by_attribute, names_of
 from freewill.stats.splits import split_of
 
+_LARGEST = 512
+"""Values up to which a choice law is fitted for this alone."""
+
 
 @dataclass(frozen=True)
 class Told:
@@ -57,9 +60,10 @@ def told_by_choice(fit: OneStep, level: float) -> tuple[Told, ...]:
     The choice law is that of `choice_aware`, with a band that holds all of it at once: a pair that
     is looked for is found where noise helps. Of each mechanism the pair of values is taken whose
     odds log c(x) - log c(x') are largest within the band, and to that comes what the report tells.
+    Nothing of several questions, and of more than 512 values, where a choice law takes minutes.
     """
     fit = split_of(fit)
-    if by_attribute(fit.evidence):
+    if by_attribute(fit.evidence) or fit.evidence.alphabet.size > _LARGEST:
         return ()
     try:
         aware = fit.once(aware_of)
