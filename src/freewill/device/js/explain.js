@@ -110,12 +110,7 @@ export function explainSurvey(survey, given = null) {
   });
 }
 
-/**
- * Say that the choice itself is seen; nothing where there is nothing to choose.
- *
- * @param {import("./survey.js").Survey} survey
- * @returns {string}
- */
+/** @type {(survey: import("./survey.js").Survey) => string} that the choice is seen, where there is one */
 export function explainChoice(survey) {
   const menu = survey.menu();
   const chosen = menu.length + survey.undrawable.length > 1 || menu[0].mechanism instanceof Family;
