@@ -24,6 +24,7 @@ from freewill.domain.guarantees.audit import LossAudit as LossAudit
 from freewill.domain.guarantees.audit import audit as audit
 from freewill.domain.guarantees.epsilon import Audit as Audit
 from freewill.domain.guarantees.exact import ExactAudit as ExactAudit
+from freewill.domain.guarantees.pairs import PairAudit as PairAudit
 from freewill.domain.guarantees.promises import AdversaryLoss as AdversaryLoss
 from freewill.domain.guarantees.promises import Guarantee as Guarantee
 from freewill.domain.guarantees.promises import JointGuarantee as JointGuarantee

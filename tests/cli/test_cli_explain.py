@@ -18,7 +18,8 @@ def survey(tmp_path):
 
 def test_all_choices_are_explained(survey):
     shown = run("explain", survey).stdout
-    assert shown.startswith("Ages\nHow old?\n\ncareful\nWithin ten years.\n- The chance")
+    assert shown.startswith("Ages\nHow old?\nThe collector sees which protection you choose. ")
+    assert "\n\ncareful\nWithin ten years.\n- The chance" in shown
     assert shown.count("If your true value is 49") == len(OFFERED)
     assert "open\n- Careful: this hides nothing." in shown
     told = run_json("explain", survey)

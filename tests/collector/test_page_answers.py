@@ -74,6 +74,8 @@ def test_what_is_shown_is_what_is_sent_and_counts_once(browser, served):
             assert one.page.locator("input:checked").count() == 0
             menu = one.page.locator(".option .choice label").all_inner_texts()
             assert menu == list(survey.mechanisms), "in the order of the survey"
+            seen = fw.explain(survey).seen
+            assert one.page.locator(".menu .seen").all_inner_texts() == ([seen] if seen else [])
             place = len(survey.mechanisms) - 1
             sent = list(one.sent)
             row = json.loads(body := one.draw(place))

@@ -256,9 +256,17 @@ def test_a_survey_is_explained_choice_by_choice():
     found = fw.explain(survey)
     assert list(found) == ["careful", "open"]
     assert len(found) == 2
-    assert str(found).startswith("Ages\nHow old?\n\ncareful\nWithin a generation.\n- The chance")
+    seen = (
+        "The collector sees which protection you choose. If you choose by your value, the choice "
+        "tells something of it, too."
+    )
+    head = f"Ages\nHow old?\n{seen}\n\ncareful\nWithin a generation.\n- The chance"
+    assert str(found).startswith(head)
     told = found.describe()
-    assert (told["title"], told["question"]) == ("Ages", "How old?")
+    assert (told["title"], told["question"], told["seen"]) == ("Ages", "How old?", seen)
+    assert fw.explain(fw.Survey(AGES, {"open": fw.Identity(AGES)})).seen == ""
+    own = fw.Family(fw.KRR, AGES, epsilon=(0.1, 5))
+    assert fw.explain(fw.Survey(AGES, {"own": own})).seen == seen
     assert told["choices"][0]["description"] == "Within a generation."
     assert told["choices"][0]["facts"]["distance"]["typical"] == pytest.approx(33.33)
     alone = fw.explain(survey, offered["careful"].id)

@@ -109,11 +109,15 @@ def test_costs_and_words_are_those_of_python():
 
 def test_both_languages_explain_silence_alike():
     body = """({spec, given}) => Object.fromEntries([...survey.Survey.parse(spec).questions].map(
-      ([name, own]) => [name, explain.explainSurvey(own, given[name])]))"""
+      ([name, own]) => {
+        return [name, [explain.explainChoice(own), explain.explainSurvey(own, given[name])]];
+      }))"""
     ours = fw.explain(PAIR)
     theirs = evaluated(body, {"spec": PAIR.for_devices(), "given": ours.for_devices()})
     for name, own in ours.questions.items():
-        for choice, other in zip(own.choices.values(), theirs[name], strict=True):
+        seen, choices = theirs[name]
+        assert seen == own.seen != ""
+        for choice, other in zip(own.choices.values(), choices, strict=True):
             assert (other["name"], other["sentences"]) == (choice.name, list(choice.sentences))
             assert other["picture"] == choice.svg
 

@@ -113,7 +113,7 @@ def test_the_worst_output_is_found_in_any_block(monkeypatch, rows):
     law = np.full((4, 6), 1 / 6)
     law[1] = [0.1, 0.1, 0.1, 0.1, 0.5, 0.1]
     law[2] = [0.18, 0.18, 0.18, 0.18, 0.1, 0.18]
-    monkeypatch.setattr(audits, "_AUDIT_ENTRIES", 4 * rows + 1)
+    monkeypatch.setattr(audits, "AUDIT_ENTRIES", 4 * rows + 1)
     found = fw.audit(fw.Matrix(fw.Linear(0, 3), law))
     assert found.output == 4
     assert found.epsilon == pytest.approx(math.log(5))

@@ -82,6 +82,20 @@ def test_what_has_no_number_is_null(valid):
     assert lost["gap"] is None
 
 
+def test_what_a_choice_tells(valid):
+    survey = fw.Survey(MENU, {"k": fw.KRR(MENU, 1.0), "open": fw.Identity(MENU)})
+    pairs = valid(fw.audit(survey, choice=[[0.2, 0.8], [0.5, 0.5], [0.0, 1.0]]).to_dict(), "pairs")
+    assert pairs["pairs"]["k"]["epsilon"] is pairs["pairs"]["k"]["log_odds"] is None  # infinite
+    assert (
+        pairs["pairs"]["k"]["words"] == "yes against won't say: for sure where 2.72 : 1 is promised"
+    )
+    valid(fw.audit(survey, choice=[[0.0, 1.0]] * 3).to_dict(), "pairs")
+    shy, bold = fw.KRR(MENU, 1.0), fw.KRR(MENU, 3.0)
+    by_value = fw.collect([(shy, [0, 1, 2], [900, 400, 400]), (bold, [0, 1, 2], [200, 900, 800])])
+    checks = valid(check_assumptions(by_value, names=["free choice"]).to_dict(), "checks")
+    assert len(checks["checks"]["free_choice"]["told"]) == 2
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("rough_plans")
 def test_all_other_results_have_one_too(mixed, valid):

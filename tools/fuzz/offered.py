@@ -54,7 +54,7 @@ OFFERED: dict[str, tuple[str, ...]] = {
         "--json",
     ),
     "calibrate": ("--alphabet", "--loss", "--prior", "--json"),
-    "audit": ("--claim", "--exact", "--json"),
+    "audit": ("--claim", "--exact", "--choice", "--json"),
     "explain": ("--choice", "--plot", "--json"),
     "reproduce": ("--list", "--workers", "--out"),
 }

@@ -1,23 +1,27 @@
 """`freewill audit`: recompute what mechanisms promise, from their laws."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from freewill.cli.options import AsJson, SurveyOrSpec, load_choices, option
 from freewill.cli.show import FAILED, say, say_json, table
 from freewill.cli.standard import called
+from freewill.cli.values import encode, read_columns
 from freewill.core.progress import progress
 from freewill.core.texts import number
+from freewill.core.types import FloatArray
 from freewill.domain.guarantees.audit import audit as recompute
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.leakage import leakage as measure
 from freewill.domain.mechanisms.base import is_mechanism
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
-from freewill.errors import ParameterError, printable
+from freewill.errors import ParameterError, printable, several
 
 _CLAIM = re.compile(
     r"([0-9.][^-]*(?:e-[0-9]+)?)-(?:(ldp)|(geo)(?:-[^ ]*)?(?: per (.+))?)", re.IGNORECASE
@@ -44,6 +48,12 @@ def audit(
             "--leakage",
         ),
     ] = False,
+    choice: Annotated[
+        Path | None,
+        option(
+            "Who chooses what, a .csv, .parquet or .ndjson file: audit the choice with the report."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Verify the privacy guarantee of every mechanism of a survey.
@@ -65,10 +75,20 @@ def audit(
     is the sum over the questions (docs/several-questions.md). Where the survey has a cover, it is
     verified, too: what the mechanism used and the report tell together (docs/cover.md).
 
+    With `--choice` it is the pair that is audited, the choice and the report, which leave a device
+    together: the collector sees both. The file has a row for each value, in a column `value` (or
+    the coordinates of a map), and a column for each mechanism: the share of the people of that
+    value who choose it. The exit code is 1 if the pair tells more than is promised of the report
+    alone (docs/choice-aware.md).
+
     Example:
 
         freewill audit survey.json --claim 4-ldp
+        freewill audit survey.json --choice who.csv
     """
+    if choice is not None:
+        _audit_choice(source, choice, claim, as_json=as_json, alone=exact or leakage)
+        return
     guarantee = None if claim is None else parse_claim(claim)
     given = load_choices(source)
     named = _named(given, Path(called(source)).stem)
@@ -98,6 +118,44 @@ def audit(
                 say(f"\nwarning: {name}: {text}")
     if not holds:
         raise typer.Exit(FAILED)
+
+
+def _audit_choice(
+    source: Path, path: Path, claim: str | None, *, as_json: bool, alone: bool
+) -> None:
+    """Audit what the choices of a survey tell with their reports."""
+    survey = load_choices(source)
+    several_questions = isinstance(survey, Questionnaire)
+    if not isinstance(survey, Survey) or several_questions or claim is not None or alone:
+        raise ParameterError(
+            f"--choice {path}: expected a survey of one question, and none of --claim, --exact "
+            f"and --leakage, which are about the report of one mechanism alone."
+        )
+    with progress("auditing"):
+        result = recompute(survey, choice=_law(survey, path))
+    if as_json:
+        say_json(result.to_dict())
+    else:
+        rows = [[name, *result.row(name)] for name in survey.mechanisms]
+        table(["name", "promised", "choice and report", "verdict", "worst case"], rows)
+    if not result.holds:
+        raise typer.Exit(FAILED)
+
+
+def _law(survey: Survey, path: Path) -> Mapping[str, FloatArray]:
+    """Read who chooses what: a row a value, a column a mechanism."""
+    alphabet, names = survey.alphabet, list(survey.mechanisms)
+    axes = list(alphabet.axes)
+    texts = axes if alphabet.labels else []
+    columns = read_columns(path, [*axes, *names], texts)
+    indices = encode(alphabet, columns[: len(axes)], axes, drop_outside=False).indices
+    if sorted(indices.tolist()) != list(range(alphabet.size)):
+        raise ParameterError(
+            f"{path} has {several(len(indices), 'row')}: expected one for each of "
+            f"{several(alphabet.size, 'value')} of {alphabet}."
+        )
+    order = np.argsort(indices)
+    return {name: own[order] for name, own in zip(names, columns[len(axes) :], strict=True)}
 
 
 def _named(given: Any, alone: str) -> dict[str, Any]:

@@ -61,7 +61,9 @@ def check(
 
     The exit code is 0 if nothing fails and 1 if something does. Free choice and laws are tested at
     half the false alarms each, so that where both hold the two fail in 1 - level of cases or fewer.
-    Where free choice holds, its line says what a choice by value could do and go unnoticed.
+    Where free choice holds, its line says what a choice by value could do and go unnoticed; where
+    it fails, what the choice of a mechanism and its report tell together, beyond what is promised
+    of the report alone, for the collector sees both.
 
     Of several questions, --of names those that are looked at; --independent tests whether two of
     them depend on each other (`fw.independent`), which is an answer and no assumption: it changes

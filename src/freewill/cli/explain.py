@@ -102,7 +102,7 @@ def _show(explanation: Explanation | SurveyExplanation) -> None:
     if isinstance(explanation, Explanation):
         say(str(explanation))
         return
-    head = [text for text in (explanation.title, explanation.question) if text]
+    head = explanation.head.values()
     parts = [*(["\n".join(head)] if head else []), *map(str, explanation.choices.values())]
     for place, part in enumerate(parts):
         say(("\n" if place else "") + part)

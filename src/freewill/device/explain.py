@@ -82,11 +82,12 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False)
 class SurveyExplanation:
-    """What each choice of a survey promises, by its name."""
+    """What each choice of a survey promises, by its name, and that the choice itself is seen."""
 
     title: str
     question: str
     choices: dict[str, Explanation]
+    seen: str = ""
 
     def __getitem__(self, name: str) -> Explanation:
         return self.choices[name]
@@ -100,19 +101,23 @@ class SurveyExplanation:
     def describe(self) -> dict[str, Any]:
         """Describe for JSON."""
         choices = [choice.describe() for choice in self.choices.values()]
-        return {**_given(title=self.title, question=self.question), "choices": choices}
+        return {**self.head, "choices": choices}
+
+    @property
+    def head(self) -> dict[str, str]:
+        """What is said before all choices: the title, the question and that the choice is seen."""
+        return _given(title=self.title, question=self.question, seen=self.seen)
 
     def for_devices(self) -> list[dict[str, Any]]:
         """Return the numbers and the picture of each choice, in the order of the survey."""
         return [choice.for_devices() for choice in self.choices.values()]
 
     def __str__(self) -> str:
-        head = _given(title=self.title, question=self.question).values()
-        first = "\n".join(printable(text, _LONGEST) for text in head)
+        first = "\n".join(printable(text, _LONGEST) for text in self.head.values())
         return "\n\n".join([*([first] if first else []), *map(str, self.choices.values())])
 
     def _repr_html_(self) -> str:
-        head = _tagged("<h3>{}</h3>", self.title) + _tagged("<p>{}</p>", self.question)
+        head = _tagged("<h3>{}</h3>", self.title) + _tagged("<p>{}</p>", self.question, self.seen)
         parts = "".join(choice._repr_html_() for choice in self.choices.values())
         return f'<div class="freewill">{head}{parts}</div>'
 
@@ -175,12 +180,20 @@ def explain(given: Any, choice: Any = None) -> Any:
         if choice is not None:
             return _of_choice(given, choice)
         choices = {name: _of_choice(given, name) for name in given.mechanisms}
-        return SurveyExplanation(given.title or "", given.question or "", choices)
+        return SurveyExplanation(given.title or "", given.question or "", choices, _seen(given))
     if not is_mechanism(given):
         raise ParameterError(f"{shown(given)} is neither a mechanism nor a survey: expected one.")
     if choice is not None:
         raise ParameterError(f"choice={shown(choice)}: a mechanism alone has no choices.")
     return _of_mechanism(given)
+
+
+def _seen(survey: Survey) -> str:
+    """Say that the choice itself is seen; nothing where there is nothing to choose."""
+    offered = list(survey.mechanisms.values())
+    if len(offered) == 1 and not offered[0].chooses_epsilon:
+        return ""
+    return say(str(survey.alphabet.spec()["kind"]), "menu", "seen")
 
 
 def _of_choice(survey: Survey, choice: str) -> Explanation:

@@ -14,6 +14,7 @@ from freewill.domain.alphabets.groups import Groups, Values, merged_weights
 from freewill.domain.guarantees.audit import LossAudit
 from freewill.domain.guarantees.epsilon import Audit
 from freewill.domain.guarantees.exact import ExactAudit
+from freewill.domain.guarantees.pairs import PairAudit
 from freewill.domain.leakage import Leakage
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.survey import Survey
@@ -316,6 +317,11 @@ def _(comparison: MechanismComparison) -> dict[str, Any]:
 @_content.register(ExactAudit)
 def _(audit: Any) -> dict[str, Any]:
     return _document("audit", audit.describe())
+
+
+@_content.register
+def _(audit: PairAudit) -> dict[str, Any]:
+    return _document("pairs", audit.describe())
 
 
 @_content.register

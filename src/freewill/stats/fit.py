@@ -15,6 +15,7 @@ from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
 from freewill.stats.choice.check import ChoiceCheck, check_choice, each_level
 from freewill.stats.choice.sensitivity import sensitivity as sensitivity_of
 from freewill.stats.choice.sensitivity import unnoticed
+from freewill.stats.choice.told import told_by_choice
 from freewill.stats.compare import compare as compare_fits
 from freewill.stats.efficient import OneStep, fit_of
 from freewill.stats.estimators.estimate import Estimate, Start, in_words
@@ -110,7 +111,10 @@ def verdict_of(fit: OneStep, name: str, level: float = 0.95) -> Verdict:
 
 def is_free(fit: OneStep, level: float = 0.95) -> bool:
     """Say whether nothing speaks against free choice, or nothing can."""
-    return verdict_of(fit, "free choice", level).holds is not False
+    try:
+        return check_choice(fit, each_level(fit.evidence, level)).holds
+    except FreewillError:
+        return True
 
 
 def people(fit: OneStep, _: float) -> Verdict:
@@ -134,9 +138,17 @@ def identified(fit: OneStep, _: float) -> Verdict:
 
 
 def free_choice(fit: OneStep, level: float) -> Verdict:
-    """Say whether people chose their mechanism without regard to their value, and what may hide."""
+    """Say whether people chose their mechanism without regard to their value.
+
+    Where they did, for all that is known, what may hide; where they did not, what the choice tells.
+    """
     verdict = tested(check_choice(fit, each_level(fit.evidence, level)))
-    if not verdict.holds or (hidden := fit.once(unnoticed)) is None:
+    if not verdict.holds:
+        told = told_by_choice(fit, level)
+        more = {"told": [one.details for one in told]} if told else {}
+        text = "; ".join([verdict.text, *(one.text for one in told[:1])])
+        return Verdict(False, text, {**verdict.details, **more})
+    if (hidden := fit.once(unnoticed)) is None:
         return verdict
     return Verdict(True, f"{verdict.text}; {hidden.text}", {**verdict.details, **hidden.details})
 

@@ -14,7 +14,7 @@ from freewill.errors import EvidenceError, FreewillError, ParameterError, printa
 from freewill.numeric.operators.base import probabilities
 from freewill.numeric.solvers.likelihood import Trace, one_blas_thread
 from freewill.stats.atoms import AtomModel
-from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
+from freewill.stats.choice.aware import ChoiceAwareEstimate, aware_of, choice_aware
 from freewill.stats.choice.bases import ladder
 from freewill.stats.choice.check import preference
 from freewill.stats.difference import written
@@ -201,8 +201,7 @@ def judged(
     fit: OneStep, model: AtomModel | None = None, trace: Trace | None = None
 ) -> tuple[tuple[Hypothesis, ...], dict[str, str]]:
     """Return all explanations, the best first, and why others could not be judged."""
-    # First, for what is wrong with a start is no matter of an explanation.
-    evidence, exact = fit.evidence, fit.maximum
+    evidence, exact = fit.evidence, fit.maximum  # first: a wrong start is no explanation's matter
     run = (model.tolerance, model.max_steps) if model else (default_tolerance(evidence), _STEPS)
     made: dict[str, Hypothesis] = {}
     left_out: dict[str, str] = {}
@@ -217,7 +216,8 @@ def judged(
     tell = trace or Trace(None)
     attempt(FORGED, lambda: _forged(fit, exact, model or AtomModel(evidence, *run), tell))
     attempt(EPSILON, lambda: _other_epsilon(fit))
-    attempt(CHOICE, lambda: _by_choice([(0.0, choice_aware(evidence, None, *run))]))
+    aware = aware_of if model is None else lambda own: choice_aware(own.evidence, None, *run)
+    attempt(CHOICE, lambda: _by_choice([(0.0, fit.once(aware))]))
     accused = max((one.gain for kind, one in made.items() if kind != CHOICE), default=0.0)
     # Who chooses by what no smooth law follows is not to be accused.
     if CHOICE in made and accused > max(0.0, made[CHOICE].gain - SURE):

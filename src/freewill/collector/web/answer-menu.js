@@ -2,7 +2,7 @@
  * @file Choosing a protection: a card for every choice of the survey, with its words and picture.
  */
 
-import { explain, explainSurvey } from "../device/explain.js";
+import { explain, explainChoice, explainSurvey } from "../device/explain.js";
 import { Family } from "../device/family.js";
 import { filled, inDigits } from "../device/figures.js";
 import TEXTS from "./answer-texts.js";
@@ -27,7 +27,9 @@ export class Menu {
    */
   constructor(survey, explained) {
     const cards = explainSurvey(survey, explained).map((choice) => this.#card(choice, survey.find(choice.name)));
-    this.node = group(TEXTS.protection.legend, { class: "menu" }, ...cards, missing(survey.undrawable));
+    const seen = explainChoice(survey);
+    const note = seen ? make("p", { class: "seen" }, seen) : null;
+    this.node = group(TEXTS.protection.legend, { class: "menu" }, note, ...cards, missing(survey.undrawable));
   }
 
   /** The person's own epsilon, where a family is chosen; undefined before the slider was moved. */

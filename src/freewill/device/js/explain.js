@@ -112,6 +112,13 @@ export function explainSurvey(survey, given = null) {
   });
 }
 
+/** @type {(survey: import("./survey.js").Survey) => string} that the choice is seen, where there is one */
+export function explainChoice(survey) {
+  const menu = survey.menu();
+  const chosen = menu.length + survey.undrawable.length > 1 || menu[0].mechanism instanceof Family;
+  return chosen ? say(survey, WORDS.menu.seen) : "";
+}
+
 /**
  * Compute what a mechanism promises, and add the given numbers as far as they can be true.
  *
@@ -264,7 +271,7 @@ function mostError({ kind, alphabet, epsilon, rows }, typical) {
 /**
  * Fill the gaps of a template; people have answers, values or places.
  *
- * @param {Facts} facts
+ * @param {{alphabet: any}} facts
  * @param {string} template
  * @param {Record<string, string>} [gaps]
  */

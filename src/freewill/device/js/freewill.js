@@ -11,7 +11,7 @@ export { Cover } from "./cover.js";
 export { Device } from "./device.js";
 export { Chance, GivenBytes, SystemBytes, Table, below, coin, system } from "./draws.js";
 export { FreewillError } from "./errors.js";
-export { explain, explainSurvey } from "./explain.js";
+export { explain, explainChoice, explainSurvey } from "./explain.js";
 export { Family } from "./family.js";
 export { hexadecimal, surveyId } from "./ids.js";
 export { checkLogged, verifyLog } from "./log.js";

@@ -19,6 +19,9 @@ export default {
     "weak": "Careful: this promise is weak. It lets a report tell two {values} apart almost for sure.",
     "weak_typical": "Careful: this promise is weak. Two {values} picked blindly are {distance} apart on average, and at that distance it lets a report tell them apart almost for sure."
   },
+  "menu": {
+    "seen": "The collector sees which protection you choose. If you choose by your {value}, the choice tells something of it, too."
+  },
   "family": {
     "choice": "You choose epsilon yourself, from {low} to {high}, and your report says which: the smaller it is, the less your report tells. Your own epsilon is what counts.",
     "largest": "What follows is said of {high}, the largest."

@@ -30,12 +30,14 @@ from freewill.domain.guarantees.attributes import (
 )
 from freewill.domain.guarantees.epsilon import Audit, audit_epsilon
 from freewill.domain.guarantees.exact import ExactAudit, exact_audit
+from freewill.domain.guarantees.pairs import PairAudit, audit_pairs
 from freewill.domain.guarantees.promises import (
     LOSS_ROUNDING,
     AdversaryLoss,
     Guarantee,
     Outcome,
     Promise,
+    as_odds,
 )
 from freewill.errors import ParameterError, shown
 
@@ -43,8 +45,6 @@ MOST_TRUTH = 0.9
 """Chance of sending the true value above which a promise is empty."""
 MOST_EXPONENT = 5.0
 """Logarithm of the odds between two typical values above which it is."""
-_LARGEST = 700.0
-"""Where the odds are still a number."""
 _FITTING = 1e-12
 """By how much, relative, a user's loss may pass its limit: the rounding of its own sum."""
 
@@ -101,6 +101,10 @@ class LossAudit(Presented, Outcome):
 
 
 @overload
+def audit(mechanism: Any, *, choice: Any) -> PairAudit: ...
+
+
+@overload
 def audit(
     mechanism: Any, claim: Promise | None = None, *, exact: Literal[False] = False
 ) -> Audit | LossAudit: ...
@@ -113,8 +117,8 @@ def audit(
 
 
 def audit(
-    mechanism: Any, claim: Promise | None = None, *, exact: bool = False
-) -> Audit | LossAudit | ExactAudit:
+    mechanism: Any, claim: Promise | None = None, *, exact: bool = False, choice: Any = None
+) -> Audit | LossAudit | ExactAudit | PairAudit:
     """Recompute from the law what a mechanism really gives, and compare it with the claim.
 
     The claim is the mechanism's own unless another is given. For an epsilon the tightest one is
@@ -128,6 +132,11 @@ def audit(
     small enough, and the claim is proved or refuted from them: which outputs can be drawn, what
     epsilon they realise, and that the law of the estimators is theirs (docs/devices.md).
 
+    A survey is audited with a `choice` law, c_m(x) = which share of the people of value x chooses
+    mechanism m: a row a value and a column a mechanism, or a column by each name. Then it is the
+    pair that is audited, the choice and the report, which leave the device together
+    (`PairAudit`, docs/choice-aware.md).
+
     >>> import freewill as fw
     >>> report = fw.audit(fw.KRR(fw.Linear(0, 9), epsilon=1.0))
     >>> report.holds, report.tight
@@ -136,7 +145,15 @@ def audit(
     False
     >>> print(fw.audit(fw.Geometric(fw.Linear(0, 9), epsilon=1.0), exact=True))
     claimed 1-geo per unit: PROVED. The sampler's own numbers give 1, within the claim ...
+    >>> votes = fw.Categorical(["yes", "no"])
+    >>> survey = fw.Survey(votes, {"careful": fw.KRR(votes, 1.0), "open": fw.KRR(votes, 3.0)})
+    >>> print(fw.audit(survey, choice=[[0.5, 0.5], [0.9, 0.1]]))
+    the choice tells, too
+      careful  no against yes: 4.89 : 1 where 2.72 : 1 is promised
+      open     yes against no: 100 : 1 where 20.1 : 1 is promised
     """
+    if choice is not None or hasattr(mechanism, "mechanisms"):
+        return _of_survey(mechanism, claim, exact, choice)
     if isinstance(mechanism, type) or not hasattr(mechanism, "guarantee"):
         raise ParameterError(f"{shown(mechanism)} is no mechanism: there is nothing to audit.")
     if not isinstance(exact, bool):
@@ -155,6 +172,22 @@ def audit(
     outcome: Any = exact_audit(mechanism, held) if exact else recompute(mechanism, held)
     warnings = (*_truth_warnings(mechanism), *odds)
     return replace(outcome, warnings=warnings)  # type: ignore[no-any-return]
+
+
+def _of_survey(survey: Any, claim: Any, exact: Any, choice: Any) -> PairAudit:
+    """Audit the choices of a survey with their reports; refuse what is about one mechanism."""
+    if isinstance(survey, type) or not hasattr(survey, "mechanisms"):
+        raise ParameterError(
+            f"choice beside {shown(survey)}: who chooses what is a law of a survey, which offers "
+            f"several mechanisms. Give a fw.Survey."
+        )
+    if choice is None or claim is not None or exact is not False:
+        raise ParameterError(
+            "a survey is audited with a choice law alone, fw.audit(survey, choice=c): which share "
+            "of the people of each value chooses each mechanism. Audit what a mechanism promises "
+            "of its report by itself, fw.audit(survey.mechanisms[name])."
+        )
+    return audit_pairs(survey, choice)
 
 
 def _of_attributes(mechanism: Any, claim: Any, exact: bool) -> Any:
@@ -247,5 +280,4 @@ def _odds_warnings(claim: Guarantee, alphabet: Alphabet) -> list[str]:
 
 
 def _odds(exponent: float) -> str:
-    largest = f"{math.exp(exponent):.3g}" if exponent < _LARGEST else f"e^{exponent:.3g}"
-    return f"odds of up to {largest} to 1 where e^5, 148 to 1, is much"
+    return f"odds of up to {as_odds(exponent)} to 1 where e^5, 148 to 1, is much"

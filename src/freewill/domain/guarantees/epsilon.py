@@ -18,7 +18,7 @@ from freewill.domain.alphabets.base import Alphabet, is_line
 from freewill.domain.guarantees.promises import HIDDEN, Guarantee, Outcome, claim_rounding
 from freewill.errors import LawError, several
 
-_AUDIT_ENTRIES = 1 << 22
+AUDIT_ENTRIES = 1 << 22
 """Entries of the law looked at in one go: 32 MiB."""
 _AUDIT_LIMIT = 2e10
 """Comparisons that take about a minute."""
@@ -101,9 +101,25 @@ class Audit(Presented, Outcome):
 
 def audit_epsilon(mechanism: Any, claim: Guarantee) -> Audit:
     """Find the pair of values that some output tells apart best."""
-    alphabet: Alphabet = mechanism.alphabet
     outputs = mechanism.witnesses()
-    geo = claim.kind == "geo" and alphabet.size > 1
+    worst = worst_case(mechanism, outputs, claim.kind)
+    # In the words of the alphabet.
+    values = mechanism.alphabet.decode([worst.first, worst.second])
+    first, second = (value.tolist() for value in values)
+    output = outputs[worst.output].tolist()
+    return Audit(claim, worst.epsilon, worst.resolution, first, second, output, worst.most)
+
+
+def worst_case(
+    mechanism: Any, outputs: Reports, kind: str, log_choice: FloatArray | None = None
+) -> "Worst":
+    """Find the two values that one of these outputs tells apart best, per unit of distance for geo.
+
+    With `log_choice`, log c(x) of the share of each value's people who choose the mechanism, they
+    are told apart by the output and by the choice: by c(x) P(y | x).
+    """
+    alphabet: Alphabet = mechanism.alphabet
+    geo = kind == "geo" and alphabet.size > 1
     pairs = geo and not is_line(alphabet)
     work = float(len(outputs)) * alphabet.size ** (2 if pairs else 1)
     if work > _AUDIT_LIMIT:
@@ -114,14 +130,12 @@ def audit_epsilon(mechanism: Any, claim: Guarantee) -> Audit:
             f"Audit the same mechanism on a smaller alphabet."
         )
     worst = NOTHING
-    for part in slices(len(outputs), _AUDIT_ENTRIES // alphabet.size):
+    for part in slices(len(outputs), AUDIT_ENTRIES // alphabet.size):
         rows = Rows.of(mechanism, outputs[part])
+        rows = rows if log_choice is None else rows.chosen(log_choice)
         search = rows.worst_pair if pairs else rows.worst_neighbours if geo else rows.worst_output
         worst = worse(worst, search(alphabet), part.start)
-    # In the words of the alphabet.
-    first, second = (value.tolist() for value in alphabet.decode([worst.first, worst.second]))
-    output = outputs[worst.output].tolist()
-    return Audit(claim, worst.epsilon, worst.resolution, first, second, output, worst.most)
+    return worst
 
 
 class Worst(NamedTuple):
@@ -177,6 +191,14 @@ class Rows:
             size = np.abs(ratios).max(axis=1, keepdims=True)
             return cls(ratios, numbers, _FORMULA * size + np.spacing(size))
         return cls(logs, numbers, rounding)
+
+    def chosen(self, log_choice: FloatArray) -> "Rows":
+        """Return the same of the pair: an output, and that people of each value choose to send it.
+
+        The product of the two is no number of a table any more, and is rounded as such.
+        """
+        size = np.abs(log_choice[np.isfinite(log_choice)]).max(initial=0.0)
+        return Rows(self.logs + log_choice, None, self.rounding + np.spacing(1 + size))
 
     @cached_property
     def impossible(self) -> bool:

@@ -16,6 +16,8 @@ LOSS_ROUNDING = 1e-9
 """By how much, relative, an adversary's loss may fall short of the claim, a rounded sum."""
 HIDDEN = 5e-4
 """By how much, relative, an epsilon may pass its claim for all that rounding lets us know."""
+_LARGEST = 700.0
+"""Where the odds are still a number."""
 _LAST_PLACES = 2.0**-49
 """Sixteen units in the last place of probabilities."""
 
@@ -220,3 +222,14 @@ def _four_digits(number: float, rounding: str) -> str:
     """
     shortest = Decimal(repr(float(number)))
     return f"{float(Context(prec=4, rounding=rounding).create_decimal(shortest)):g}"
+
+
+def as_odds(exponent: float) -> str:
+    """Return e^exponent in three digits, as a power where it is no number any more.
+
+    >>> as_odds(5.0), as_odds(7.2), as_odds(1000.0)
+    ('148', '1,340', 'e^1,000')
+    """
+    large = exponent >= _LARGEST
+    digits = float(f"{exponent if large else math.exp(exponent):.3g}")
+    return f"{'e^' * large}{digits:,.6g}"

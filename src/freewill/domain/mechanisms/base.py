@@ -270,6 +270,15 @@ class Mechanism(Protocol):
             raise LawError(no_witnesses(self))
         return self.outputs()
 
+    def pair_witnesses(self) -> Reports:
+        """Return outputs that tell any two values apart as well as any does: all, by default.
+
+        Renaming the values, by which one witness may stand for many, renames who chooses what.
+        """
+        if not self.output_space.listable:
+            raise LawError(no_witnesses(self, "pair_witnesses"))
+        return self.outputs()
+
     def guarantee(self) -> Guarantee | AdversaryLoss:
         """Return what the mechanism promises, never understated."""
         ...

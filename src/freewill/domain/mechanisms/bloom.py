@@ -260,6 +260,10 @@ class BloomRAPPOR(TwoStepBits):
         )
         return self.join_parts(cohorts, self.own_bits(cohorts, values))
 
+    def pair_witnesses(self) -> PackedBits:
+        """Return the same: they have the bits of the first of any two values."""
+        return self.witnesses()
+
     def resolution(self) -> FloatArray:
         """Return which sets of bits each value has: what the noise of bits cannot take away.
 

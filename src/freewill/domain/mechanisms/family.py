@@ -311,6 +311,11 @@ class Family(Mechanism):
         reports = self.member(self.last).witnesses()
         return self.output_space.joined([np.full(len(reports), self.last), reports])
 
+    def pair_witnesses(self) -> PackedBits:
+        """Return those of the member with the largest epsilon."""
+        reports = self.member(self.last).pair_witnesses()
+        return self.output_space.joined([np.full(len(reports), self.last), reports])
+
     @property
     def full_rank(self) -> bool:  # type: ignore[override]
         """Whether the kind's laws are."""

@@ -134,6 +134,16 @@ class LocalHashing(Noisy):
                 break
         return np.array([[seed, buckets[0]]], dtype=np.uint32)
 
+    def pair_witnesses(self) -> Reports:
+        """All buckets of as many seeds as it takes to hash no two values alike by all of them."""
+        values = np.arange(self.alphabet.size)
+        kinds, seed = np.zeros_like(values), 0
+        while kinds.max() < values.size - 1:
+            pairs = np.column_stack([kinds, buckets_of(seed, values, self.buckets)])
+            kinds, seed = np.unique(pairs, axis=0, return_inverse=True)[1].ravel(), seed + 1
+        seeds, buckets = np.indices((max(seed, 1), self.buckets), dtype=np.uint32)
+        return np.column_stack([seeds.ravel(), buckets.ravel()])
+
     @property
     def kept(self) -> float:
         """The chance e^epsilon / (g - 1 + e^epsilon) that the value is in the bucket."""

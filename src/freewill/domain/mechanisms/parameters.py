@@ -139,11 +139,11 @@ def canonical(spec: Spec, name: str) -> bytes:
         ) from None
 
 
-def no_witnesses(mechanism: Any) -> str:
+def no_witnesses(mechanism: Any, wanted: str = "witnesses") -> str:
     """Say what is missing for the audit of a mechanism whose reports cannot be listed."""
     return (
         f"the reports of {mechanism} cannot be listed, so that no audit looks at all of them. "
-        f"Write its witnesses(), outputs among which the least private one is sure to be. "
+        f"Write its {wanted}(), outputs among which the least private one is sure to be. "
         f"fw.check_mechanism tries the promise on reports that are drawn."
     )
 

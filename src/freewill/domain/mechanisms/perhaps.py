@@ -121,6 +121,11 @@ class Perhaps(Mechanism):
         reports = self.inner.witnesses()
         return self.output_space.joined(np.ones(len(reports), np.bool_), reports)
 
+    def pair_witnesses(self) -> PackedBits:
+        """Return those of the inner mechanism."""
+        reports = self.inner.pair_witnesses()
+        return self.output_space.joined(np.ones(len(reports), np.bool_), reports)
+
     def guarantee(self) -> Guarantee:
         """Return the inner promise."""
         return promised(self.inner)

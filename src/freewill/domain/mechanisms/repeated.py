@@ -156,6 +156,10 @@ class Repeated(Mechanism):
         """
         return self.output_space.joined([self.mechanism.witnesses()] * self.times)
 
+    def pair_witnesses(self) -> PackedBits:
+        """Return those of a single report, each as often as it is made."""
+        return self.output_space.joined([self.mechanism.pair_witnesses()] * self.times)
+
     def resolution(self) -> FloatArray | None:
         """Return that of a single report."""
         return self.mechanism.resolution()

@@ -132,6 +132,15 @@ class SubsetSelection(Noisy):
         bits = np.arange(self.alphabet.size)[None, :] < self.length
         return np.packbits(bits, axis=1, bitorder="little")
 
+    def pair_witnesses(self) -> PackedBits:
+        """Neighbours in a ring: of those that begin at one value or end before another, one does.
+
+        It has the first of two values and not the second.
+        """
+        values = np.arange(self.alphabet.size)
+        bits = (values[None, :] - values[:, None]) % values.size < self.length
+        return np.packbits(bits, axis=1, bitorder="little")
+
     def set_chances(self) -> SetChances:
         """Return how likely values are in the set; of others all subsets are equally likely."""
         own, others, length = self.own.nearest, self.alphabet.size - 1, self.length

@@ -173,6 +173,10 @@ class UnaryEncoding(Mechanism, Protocol):
         bits = np.arange(size)[None, :] < np.arange(size + 1)[:, None]
         return np.packbits(bits, axis=1, bitorder="little")
 
+    def pair_witnesses(self) -> PackedBits:
+        """One bit set: it is that of the first of two values, and not of the second."""
+        return np.packbits(np.eye(self.alphabet.size, dtype=np.bool_), axis=1, bitorder="little")
+
     def debiased(self, shares: FloatArray) -> FloatArray:
         """Return (s - q) / (p - q) (Wang et al. 2017, eq. 2)."""
         yes, stray = Dyadic(*self.own), Dyadic(*self.other)

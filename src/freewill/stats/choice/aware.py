@@ -49,6 +49,7 @@ from freewill.stats.work import Work
 
 if TYPE_CHECKING:
     from freewill.stats.choice.check import ChoiceCheck
+    from freewill.stats.efficient import OneStep
 
 _MOST_PARAMETERS = 1000
 """Coefficients of one basis: a matrix of that size is factored at each step."""
@@ -271,6 +272,11 @@ def choice_aware(
         check=check,
         together=_together(model, bases, widest),
     )
+
+
+def aware_of(fit: "OneStep") -> ChoiceAwareEstimate:
+    """Return the choice-aware estimate of a fit, to be made once (`fit.once`)."""
+    return choice_aware(fit.evidence)
 
 
 def _checked(evidence: Evidence, exact: Estimate) -> "ChoiceCheck | None":

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit, logsumexp, ndtri, softmax
+from scipy.special import expit, log_expit, logsumexp, ndtri, softmax
 
 from freewill.core.types import FloatArray
 from freewill.stats.choice.bases import Basis
 from freewill.stats.choice.model import ChoiceModel, inverse_of
 from freewill.stats.functionals import checked_level
+from freewill.stats.reach import normal_draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,23 +65,54 @@ class JointEstimate:
         """C / n of both."""
         return self._efficient[1]
 
+    def _log_odds(self, place: int) -> tuple[FloatArray, FloatArray]:
+        """Return log(c / (1 - c)) of one mechanism, and its derivatives by the coefficients.
+
+        It is eta_m - log(sum of e^eta over the others), however near c is to 0 or 1.
+        """
+        logits, contrasts = self.model.logits(self.basis, self.coefficients), self.model.contrasts
+        others = np.delete(logits, place, axis=1)
+        moves = contrasts[place] - softmax(others, axis=1) @ np.delete(contrasts, place, axis=0)
+        rows = self.basis.with_constant[:, :, None] * moves[:, None, :]
+        odds = logits[:, place] - logsumexp(others, axis=1)
+        return odds, rows.reshape(self.model.size, -1)
+
+    @cached_property
+    def _odds(self) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+        """log(c / (1 - c)) of each mechanism, its derivatives by the coefficients, its errors."""
+        matrix, every = self.choice_covariance, []
+        for place in range(len(self.model.contrasts)):
+            odds, rows = self._log_odds(place)
+            errors = np.sqrt(np.maximum(np.einsum("xi,ij,xj->x", rows, matrix, rows), 0))
+            every.append((odds, rows, errors))
+        return every
+
+    @property
+    def choice_covariance(self) -> FloatArray:
+        """C / n of the coefficients alone."""
+        return self.covariance[self.model.size :, self.model.size :]
+
     def choice_intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper ends for c, [value, mechanism] each.
 
         By the delta method for log(c / (1 - c)), so that all are probabilities.
         """
         critical = float(ndtri((1 + checked_level(level)) / 2))
-        functions, size = self.basis.with_constant, self.model.size
-        logits, contrasts = self.model.logits(self.basis, self.coefficients), self.model.contrasts
-        matrix = self.covariance[size:, size:]
-        odds, errors = np.empty_like(logits), np.empty_like(logits)
-        for place, contrast in enumerate(contrasts):
-            # log(c_m / (1 - c_m)) = eta_m - log(sum of e^eta over the others), however near c is
-            # to 0 or 1.
-            others = np.delete(logits, place, axis=1)
-            odds[:, place] = logits[:, place] - logsumexp(others, axis=1)
-            moves = contrast - softmax(others, axis=1) @ np.delete(contrasts, place, axis=0)
-            rows = (functions[:, :, None] * moves[:, None, :]).reshape(size, -1)
-            errors[:, place] = np.sqrt(np.maximum(np.einsum("xi,ij,xj->x", rows, matrix, rows), 0))
-        reach = critical * errors
-        return expit(odds - reach), expit(odds + reach)
+        low = [expit(odds - critical * errors) for odds, _, errors in self._odds]
+        high = [expit(odds + critical * errors) for odds, _, errors in self._odds]
+        return np.stack(low, axis=1), np.stack(high, axis=1)
+
+    def choice_band(self, level: float) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+        """Return log c of each mechanism between ends that hold for all of them and all values.
+
+        As the intervals, with the quantile of the largest of all errors in draws of coefficients.
+        """
+        draws, furthest = normal_draws(self.choice_covariance), np.zeros(1)
+        for _, rows, errors in self._odds:
+            off = np.abs(draws @ rows.T) / np.maximum(errors, np.finfo(float).tiny)
+            furthest = np.maximum(furthest, off.max(axis=1))
+        reach = float(np.quantile(furthest, checked_level(level)))
+        return [
+            (log_expit(odds - reach * errors), log_expit(odds), log_expit(odds + reach * errors))
+            for odds, _, errors in self._odds
+        ]
