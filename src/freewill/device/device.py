@@ -9,7 +9,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from freewill.core.texts import LONGEST_ID, SHORTEST_ID, checked_text, same_words, written_json
+from freewill.core.texts import written_json
 from freewill.device.budget import Budget, cost, covered_cost
 from freewill.device.clock import handed_out_at_a_deadline
 from freewill.device.memory import (
@@ -21,6 +21,7 @@ from freewill.device.memory import (
     as_memory,
     period_key,
 )
+from freewill.device.offered import check_id, menu_of, question_of
 from freewill.device.permanent import (
     checked_period,
     fresh,
@@ -31,7 +32,7 @@ from freewill.device.permanent import (
 from freewill.device.questions import by_question, named_by, row_id
 from freewill.device.values import as_report, as_text, drawn_text, index_of, read_text
 from freewill.domain.cover import Cover
-from freewill.domain.mechanisms.base import Mechanism, is_mechanism
+from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.messages import message_bytes
 from freewill.domain.questionnaire import Questionnaire
@@ -107,7 +108,7 @@ class Device:
         survey_id: str | None = None,
     ) -> None:
         if survey_id is not None:
-            _check_id(offered, survey_id)
+            check_id(offered, survey_id)
         if not (budget is None or isinstance(budget, Budget)):
             raise DeviceError(f"budget={shown(budget)}: expected a budget, such as fw.Budget(2).")
         own = None if memory is None else as_memory(memory)
@@ -117,10 +118,10 @@ class Device:
             with raised_as(DeviceError, f"question {name!r}: "):
                 parts[name] = Device(asked, own, question=named_by(asked, name, question))
         vars(self).update(
-            offered=_menu(offered),
+            offered=menu_of(offered),
             memory=own,
             budget=budget,
-            question=None if parts else _question(offered, question, own is not None),
+            question=None if parts else question_of(offered, question, own is not None),
             questions=MappingProxyType(parts),
             send_within=getattr(offered, "send_within", None),
         )
@@ -392,43 +393,3 @@ def _has_many(mechanism: Mechanism) -> bool:
 def _as_sent(chosen: _Chosen, value: str, price: Amount) -> Sent:
     words = printable(str(chosen.used), 200)
     return Sent(chosen.mechanism.id, words, value, secrets.token_hex(16), price)
-
-
-def _menu(offered: Any) -> Mapping[str, Mechanism]:
-    if isinstance(offered, Survey):
-        return offered.mechanisms
-    if is_mechanism(offered):
-        return MappingProxyType({offered.id: offered})
-    raise DeviceError(
-        f"a device with {shown(offered)}: expected a mechanism, such as KRR, or a survey."
-    )
-
-
-def _check_id(offered: Any, asked: Any) -> None:
-    """Refuse a survey that is not the one that was asked for."""
-    own = offered.id if isinstance(offered, Survey) else None
-    if own is None or own != asked:
-        what = f"the survey that came is {own}" if own else "a mechanism alone has no such id"
-        raise DeviceError(
-            f"survey_id={shown(asked)}, and {what}: it asks other things, or protects them "
-            f"otherwise, than what was to be answered. Nothing is drawn by it. Ask whoever sent "
-            f"it for the survey of that id."
-        )
-
-
-def _question(offered: Any, given: Any, needed: bool) -> str | None:
-    """Return what names the question, in the memory: its id, or else its words."""
-    own = offered.question_id if isinstance(offered, Survey) else None
-    text = offered.question if isinstance(offered, Survey) else None
-    if given is not None or own is not None:
-        chosen = own if given is None else given
-        return f"id {checked_text(chosen, 'question', LONGEST_ID, DeviceError, SHORTEST_ID)}"
-    if text is not None:
-        return f"question {same_words(text)}"
-    if needed:
-        raise DeviceError(
-            "a memory, and nothing that says which question this is: another one over the same "
-            "values would get this one's answer. Give the survey a question_id or a question, or "
-            "the device question='...'."
-        )
-    return None

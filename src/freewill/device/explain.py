@@ -189,9 +189,10 @@ def explain(given: Any, choice: Any = None) -> Any:
 
 
 def _seen(survey: Survey) -> str:
-    """Say that the choice itself is seen; nothing where there is nothing to choose."""
+    """Say that the choice itself is seen; nothing where there is none, or a cover says more."""
     offered = list(survey.mechanisms.values())
-    if len(offered) == 1 and not offered[0].chooses_epsilon:
+    alone = len(offered) == 1 and not offered[0].chooses_epsilon
+    if alone or survey.cover is not None:
         return ""
     return say(str(survey.alphabet.spec()["kind"]), "menu", "seen")
 

@@ -112,8 +112,9 @@ export function explainSurvey(survey, given = null) {
   });
 }
 
-/** @type {(survey: import("./survey.js").Survey) => string} that the choice is seen, where there is one */
+/** @type {(survey: import("./survey.js").Survey) => string} that the choice is seen; a cover says more */
 export function explainChoice(survey) {
+  if (survey.cover !== null) return "";
   const menu = survey.menu();
   const chosen = menu.length + survey.undrawable.length > 1 || menu[0].mechanism instanceof Family;
   return chosen ? say(survey, WORDS.menu.seen) : "";

@@ -113,8 +113,9 @@ def audit_pairs(survey: Any, choice: Any) -> PairAudit:
             "choice of a survey of several questions: each has choices of its own. Audit them one "
             "by one, fw.audit(survey.questions[name], choice=c)."
         )
-    # What is announced is what was chosen.
     announced = checked_choice(choice, list(survey.mechanisms), survey.alphabet)
+    if survey.cover is not None:
+        announced = survey.cover.announced(announced)
     columns = zip(survey.mechanisms.items(), announced.T, strict=True)
     return PairAudit({name: _pair(each, column) for (name, each), column in columns})
 
