@@ -2,10 +2,9 @@
  * @file What a mechanism, or each choice of a survey, promises to people: sentences and a picture.
  *
  * The promise is computed here, from the mechanism's own parameters, and nobody is believed about it.
- * What it takes a sum over the whole law to know (how far off reports are, how often a cell of a map is
- * the true one) and the picture come from freewill for Python, beside the survey: `for_devices` of
- * `fw.explain`, or "explained" of a collector's answer. They are held to bounds, and left out if they
- * are beyond them or not given. The words are those of `fw.explain` (words.js, ../explain.py).
+ * What it takes a sum over the whole law to know, and the picture, come from freewill for Python beside the
+ * survey (`for_devices` of `fw.explain`, or "explained" of a collector's answer). They are held to bounds, and
+ * left out if they are beyond them or not given. The words are those of `fw.explain` (words.js).
  */
 
 import { awayIn, distancesOf, offsets, sameValues } from "./alphabets.js";
@@ -114,10 +113,9 @@ export function explainSurvey(survey, given = null) {
 
 /** @type {(survey: import("./survey.js").Survey) => string} that the choice is seen; a cover says more */
 export function explainChoice(survey) {
-  if (survey.cover !== null) return "";
   const menu = survey.menu();
   const chosen = menu.length + survey.undrawable.length > 1 || menu[0].mechanism instanceof Family;
-  return chosen ? say(survey, WORDS.menu.seen) : "";
+  return chosen && survey.cover === null ? say(survey, WORDS.menu.seen) : "";
 }
 
 /**

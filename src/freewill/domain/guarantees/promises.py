@@ -232,4 +232,4 @@ def as_odds(exponent: float) -> str:
     """
     large = exponent >= _LARGEST
     digits = float(f"{exponent if large else math.exp(exponent):.3g}")
-    return f"{'e^' * large}{digits:,.6g}"
+    return f"{'e^' if large else ''}{digits:,.6g}"

@@ -29,8 +29,8 @@ from freewill.numeric.operators.moments import ListedMoments, Moments, SetChance
 
 if TYPE_CHECKING:
     from freewill.domain.mechanisms.factored import ByAttribute
+    from freewill.domain.mechanisms.noisy import Rows
     from freewill.domain.mechanisms.public import PublicPart
-    from freewill.domain.mechanisms.rows import Rows
     from freewill.numeric.operators.sampled import SampledLaw
 
 SPEC_VERSION = 1

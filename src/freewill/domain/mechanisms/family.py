@@ -17,12 +17,12 @@ from freewill.domain.draws.sources import Source, below, checked_source, generat
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.levels import Levels
+from freewill.domain.mechanisms.noisy import Rows
 from freewill.domain.mechanisms.parameters import (
     checked_positive,
     held_beside_epsilon,
     needed_beside_epsilon,
 )
-from freewill.domain.mechanisms.rows import Rows
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Records
 from freewill.errors import ParameterError, several, shown

@@ -15,9 +15,8 @@ from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision,
 from freewill.domain.draws.each import coins
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
-from freewill.domain.mechanisms.noisy import Noisy
+from freewill.domain.mechanisms.noisy import Noisy, Rows, row_by_row
 from freewill.domain.mechanisms.parameters import checked_whole
-from freewill.domain.mechanisms.rows import Rows, row_by_row
 from freewill.domain.mechanisms.unary import checked_advantage
 from freewill.domain.outputs import Symbols
 from freewill.numeric.operators.hadamard import (

@@ -14,8 +14,7 @@ from freewill.domain.draws.each import offsets
 from freewill.domain.draws.noise import LatticeNoise
 from freewill.domain.draws.sources import Source
 from freewill.domain.mechanisms.base import LARGEST_EXPONENT
-from freewill.domain.mechanisms.noisy import Noisy
-from freewill.domain.mechanisms.rows import Rows, row_by_row
+from freewill.domain.mechanisms.noisy import Noisy, Rows, row_by_row
 from freewill.errors import AlphabetError, ParameterError
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.convolution import ConvolutionOperator

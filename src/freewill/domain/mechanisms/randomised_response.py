@@ -15,9 +15,8 @@ from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.noisy import Noisy
+from freewill.domain.mechanisms.noisy import Noisy, Rows, row_by_row
 from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance
-from freewill.domain.mechanisms.rows import Rows, row_by_row
 from freewill.domain.mechanisms.unary import BitLogs, UnaryEncoding, checked_advantage
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.support import BitOperator, SymbolOperator, bit_counts

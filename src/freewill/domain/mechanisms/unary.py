@@ -15,13 +15,12 @@ from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.noisy import Noisy
+from freewill.domain.mechanisms.noisy import Noisy, Rows
 from freewill.domain.mechanisms.parameters import (
     checked_alphabet,
     checked_chance,
     checked_threshold,
 )
-from freewill.domain.mechanisms.rows import Rows
 from freewill.domain.packed_outputs import Bits
 from freewill.errors import IdentifiabilityError, ParameterError
 from freewill.numeric.operators.moments import BitMoments, SetChances
