@@ -246,6 +246,8 @@ def test_conflicts_closed_surveys_and_newer_stores(url):
 
 
 AGED = """
+DROP TABLE log;
+DROP TABLE releases;
 ALTER TABLE reports ADD COLUMN mark BIGINT NOT NULL DEFAULT 7;
 UPDATE runs SET content = content || decode(repeat('00', length(content) / 2), 'hex');
 UPDATE settled SET content = content || decode(repeat('00', length(content) / 2), 'hex');
