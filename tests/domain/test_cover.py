@@ -161,6 +161,14 @@ def test_towards_protection_only_the_choice_of_more_is_covered():
     assert str(cover.guarantee("shy")) == "none in all: choice none, value 0.5-LDP"
 
 
+def test_nobody_is_moved_to_what_promises_nothing():
+    three = fw.Categorical(["a", "b", "c"])
+    excluding = fw.Matrix(three, [[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]])
+    menu = {"k": fw.KRR(three, 1.0), "excluding": excluding, "true": fw.Identity(three)}
+    cover = fw.Cover(menu, 1.0, "protection")
+    assert [cover.reach(name) for name in cover] == [("k",), ("k", "excluding"), ("k", "true")]
+
+
 def test_distances_are_taken_at_their_ends():
     far, near = 0.1 * 9, 0.1
     menu = {

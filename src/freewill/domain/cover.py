@@ -298,13 +298,17 @@ def _check_movable(name: str, promise: Guarantee) -> None:
 
 
 def _protects(one: Guarantee, other: Guarantee, alphabet: Alphabet) -> bool:
-    """Say whether one promises at least as much as another for every two values."""
+    """Say whether one promises at least as much as another for every two values.
+
+    What promises nothing protects nobody: two infinite epsilons may be those of the true value and
+    of a law that lets a value be excluded, and are not alike.
+    """
     most, least = one.epsilon, other.epsilon
     if one.kind != other.kind and one.kind == "geo":
         most *= widest(alphabet)
     elif one.kind != other.kind:
         least *= _nearest(alphabet)
-    return most <= least * _TIED
+    return bool(most < np.inf) and most <= least * _TIED
 
 
 def _nearest(alphabet: Alphabet) -> float:

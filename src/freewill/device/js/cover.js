@@ -124,7 +124,8 @@ function protects(one, other) {
   const [nearest, widest] = first.kind === second.kind ? [1, 1] : spanOf(one.alphabet);
   const most = first.kind === "geo" ? first.epsilon * widest : first.epsilon;
   const least = second.kind === "geo" ? second.epsilon * nearest : second.epsilon;
-  return most <= least * TIED;
+  // What promises nothing protects nobody: the true value is not like a law that lets a value be excluded.
+  return most < Infinity && most <= least * TIED;
 }
 
 /** @type {(alphabet: any) => [number, number]} the distances of the nearest two values and of the furthest two */
