@@ -220,6 +220,8 @@ def test_budgets_do_not_change_and_only_what_can_be_listed_has_one(tmp_path):
                 Releases(store, [NARROW], other)
         with pytest.raises(ParameterError, match=r"bits .*has more\. Offer"):
             Releases(store, [SURVEY], rule)
+        with pytest.raises(ParameterError, match="asks several at once"):
+            Releases(store, [fw.Questionnaire({"color": NARROW})], rule)
         with store.changing() as database:
             database.run("UPDATE releases SET cells = ?", [(b"short",)])
         with pytest.raises(StoreError, match="damaged in what it has of releases"):

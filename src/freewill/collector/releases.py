@@ -264,6 +264,12 @@ def cells_of(survey: Survey) -> list[tuple[Mechanism, Reports]]:
     >>> cells_of(fw.Survey(coin.alphabet, {"coin": coin}))[0][1]
     array([0, 1])
     """
+    if hasattr(survey, "questions"):
+        raise ParameterError(
+            f"--release-epsilon: noise is added to counts of one question, and survey {survey.id} "
+            f"asks several at once. Serve its questions as surveys of their own, or publish exact "
+            f"counts of many people, without --release-epsilon."
+        )
     cells, many = [], 0
     for name, mechanism in sorted(survey.mechanisms.items(), key=lambda item: item[1].id):
         space = mechanism.output_space
