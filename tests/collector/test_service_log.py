@@ -171,6 +171,10 @@ def test_a_collector_is_verified_and_what_it_rewrites_is_found(honest, tmp_path)
         assert found["notes"] == ["the head that was given is that of entry 1."]
         assert json.loads(seen.read_text()) == {"collector": at, "number": 3, "head": head}
         assert "verified: whoever sees the same head" in run("verify", at).stdout
+        answers[f"/v1/surveys/{SHY.id}"]["closed"] = None
+        assert run_json("verify", at)["notes"] == [
+            f"{SHY.id} is closed by the log, and was served as open. Ask again."
+        ]
         # A log that was shortened, or written anew.
         for entry in (entries[:2], [{**entries[0], "day": "2020-01-01"}]):
             heads = fw.verify_log(entry)
@@ -238,7 +242,7 @@ def test_what_is_no_collector_is_an_error(tmp_path):
         with answering({"/v1/surveys": content} if content else {}) as at:
             assert words in refused("verify", at)
     assert "cannot be read: connection refused" in refused("verify", at)
-    for address in ("file:///etc/passwd", "example.org", "http://", ""):
+    for address in ("file:///etc/passwd", "example.org", "http://", "http://[::1", ""):
         assert "expected the address of a collector" in refused("verify", address)
     wrong = tmp_path / "seen.json"
     wrong.write_text('{"collector": "http://elsewhere", "number": 1, "head": "x"}')

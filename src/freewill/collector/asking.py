@@ -31,7 +31,10 @@ class Asking:
     """A collector by its address; `http://host:8000`, or that of a page of it."""
 
     def __init__(self, address: str) -> None:
-        parts = urlsplit(address if address.isprintable() else "")
+        try:
+            parts = urlsplit(address if address.isprintable() else "")
+        except ValueError:  # brackets that are no address of IPv6
+            parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             expected = "expected the address of a collector, such as https://example.org."
             raise ParameterError(f"{shown(address)}: {expected}")
@@ -89,6 +92,8 @@ class Asking:
         except HTTPError as error:
             error.close()
             raise self._no_collector(f"the status {error.code} at {address}") from None
+        except ParameterError:
+            raise
         except (OSError, HTTPException, ValueError) as error:
             inner = getattr(error, "reason", error)
             reason = why(inner) if isinstance(inner, OSError) else first_line(error)

@@ -87,7 +87,12 @@ def verified(
         faults += _compared(heads, before, head, notes)
         gone = {entry["survey"] for entry in entries} - surveys.keys()
         if gone:
-            notes.append(f"the log names {several(len(gone), 'survey')} that are not served now.")
+            notes.append(f"not served any more, of those in the log: {several(len(gone), 'survey')}.")
+        closed = {entry["survey"] for entry in entries if entry["what"] == CLOSED}
+        # No fault: one may be closed between the two questions.
+        for own in sorted(closed & answers.keys()):
+            if answers[own].get("closed") is None:
+                notes.append(f"{own} is closed by the log, and was served as open. Ask again.")
     if survey is not None and survey.id not in surveys:
         served = ", ".join(surveys) or "none"
         faults.append(f"the survey that was given, {survey.id}, is not served: {served}.")
