@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tools.javascript import evaluated, in_node, node
-from tools.javascript.cases import surveys
+from tools.javascript.cases import covers, surveys
 
 import freewill as fw
 from composed_cases import composed
@@ -38,6 +38,8 @@ def all_surveys():
     """Surveys of the tests and of the docs, of every kind that devices are given."""
     for kind, text in re.findall(r"```(json|toml)\n(.*?)```", DOCS, re.DOTALL):
         yield fw.Survey.from_spec(parsed(text.encode(), f".{kind}"))
+    # With one thing more than version 1 has, and no words.
+    yield from (*covers(), fw.Survey(LINE, {"k": fw.KRR(LINE, 1.0)}, send_within=60))
     yield from (*surveys(), composed(LINE, 1.0), ODD, TRAVEL, PAIR)
 
 

@@ -34,8 +34,8 @@ export function canonical(value, whole = false) {
 const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|[^\s{}[\]:,"]+/gs;
 /** The field that says that a file is a survey, and of which version. */
 export const HEAD = "freewill survey";
-/** Fields, beside descriptions, that make a survey one of version 2. */
-const OF_VERSION_2 = ["title", "question", "question_id", "tables"];
+/** Fields of version 1: any other, and descriptions, make a survey one of version 2. */
+const OF_VERSION_1 = [HEAD, "alphabet", "mechanisms"];
 
 /**
  * Return the id of a survey from its text, as `Survey.save` of freewill for Python or a collector writes it.
@@ -97,7 +97,7 @@ function inOneSpelling(text, whole) {
 /** @type {(given: string, pairs: [string, string][], described: boolean) => string} without what devices alone need */
 function version(given, pairs, described) {
   if (given !== "1" && given !== "2") return given;
-  return described || pairs.some(([name]) => OF_VERSION_2.includes(name)) ? "2" : "1";
+  return described || pairs.some(([name]) => !OF_VERSION_1.includes(name)) ? "2" : "1";
 }
 
 /** @type {(whole: {close: string, pairs: [string, string][]}) => string} JSON, its keys in the order of Python */
