@@ -382,3 +382,45 @@ def test_of_a_tiny_epsilon_no_more_than_a_share_is_rounding():
     refused, taken = verdict(*specs)
     assert "times as likely" in refused["error"]
     assert "menu" in taken
+
+
+FAR, NEAR = {"kind": "ldp", "epsilon": 30.0}, {"kind": "geo", "epsilon": 1.0}
+OTHERS = {
+    "more of what has no epsilon": (
+        fw.Unary(SMALL, 0.75, 0.25),
+        {"own": ["ffff", 16], "other": ["1", 16], "promise": FAR},
+        "expected at most that of the description",
+    ),
+    "more of bits in cohorts": (
+        fw.BloomRAPPOR(SMALL, bits=8, cohorts=2),
+        {"own": ["ffff", 16], "other": ["1", 16], "promise": FAR},
+        "expected at most that of the description",
+    ),
+    "as much, by distances": (
+        fw.Staircase(SMALL, 1.0),
+        {"law": fw.Exponential(SMALL, 1.0).law().tolist(), "promise": NEAR},
+        "it promises 'geo': expected 'ldp'",
+    ),
+    "a table in the place of parts": (
+        fw.Perhaps(fw.KRR(SMALL, 1.0), 0.5),
+        {"draw": "table", "law": np.eye(5).tolist(), "promise": {**FAR, "epsilon": None}},
+        "it draws table: expected perhaps",
+    ),
+}
+
+
+def test_a_program_is_held_to_the_description_which_alone_the_id_covers():
+    given, words = [], []
+    for mechanism, change, expected in OTHERS.values():
+        survey = fw.Survey(SMALL, {"m": mechanism})
+        spec = survey.for_devices()
+        kept = {"id": spec["programs"]["m"]["id"]} if "draw" in change else spec["programs"]["m"]
+        spec["programs"]["m"] = {**kept, **change}
+        assert fw.Survey.from_spec(survey.for_devices()).id == survey.id
+        given.append([json.dumps(spec), survey.id])
+        words.append(expected)
+    body = """(given) => given.map(([text, id]) => {
+      try { return String(survey.Survey.parse(text, { id })); } catch (error) { return error.message; }
+    })"""
+    for found, expected in zip(evaluated(body, given), words, strict=True):
+        assert expected in found

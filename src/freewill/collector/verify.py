@@ -87,7 +87,9 @@ def verified(
         faults += _compared(heads, before, head, notes)
         gone = {entry["survey"] for entry in entries} - surveys.keys()
         if gone:
-            notes.append(f"not served any more, of those in the log: {several(len(gone), 'survey')}.")
+            notes.append(
+                f"not served any more, of those in the log: {several(len(gone), 'survey')}."
+            )
         closed = {entry["survey"] for entry in entries if entry["what"] == CLOSED}
         # No fault: one may be closed between the two questions.
         for own in sorted(closed & answers.keys()):

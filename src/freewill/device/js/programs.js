@@ -7,6 +7,7 @@ import { Linear, awayIn, offsets } from "./alphabets.js";
 import { tightest } from "./budget.js";
 import { checkFields, checkedInteger, isObject, sumOf } from "./checks.js";
 import { Below, Chance, coin } from "./draws.js";
+import { described } from "./described.js";
 import { FreewillError, brief, shown } from "./errors.js";
 import { bitLength, floorLog2, fromDouble, power } from "./exponential.js";
 import { COMPOSED } from "./composed.js";
@@ -57,19 +58,21 @@ export class Programmed extends Mechanism {
         const draws = Object.keys(known).join(", ");
         throw new FreewillError(`${shown(program)}: expected an object with an id, whose draw is one of ${draws}.`);
       }
+      const said = described(kind, parameters);
+      if (draw !== (said.draw ?? draw)) throw new FreewillError(`it draws ${draw}: expected ${said.draw}, as it is described.`);
       this.#id = String(id);
       const [needed, free, make] = known[draw];
       checkFields(fields, needed, free, `a program to draw ${draw}`);
       for (const name of CHANCES) if (name in fields) fields[name] = exact(name, fields[name]);
       Object.assign(this, { draws: draw, outputs: null }, make(fields, this));
-      this.epsilon = this.#verified(promise, parameters.epsilon);
+      this.epsilon = this.#verified(promise, said);
     } catch (error) {
       if (!(error instanceof FreewillError)) throw error;
       throw new FreewillError(`the program of ${kind}: ${error.message} ${ADVICE}`);
     }
   }
 
-  /** @type {(promise: any, said: any) => number} the promised epsilon, which is kept; or that of a table */
+  /** @type {(promise: any, said: {kind?: string, epsilon?: number}) => number} the promised epsilon, which is kept; or that of a table */
   #verified(promise, said) {
     const { kind, epsilon } = isObject(promise) ? promise : {};
     const { rows = null, odds = [], alphabet, claim: least = null } = /** @type {any} */ (this);
@@ -81,8 +84,11 @@ export class Programmed extends Mechanism {
       );
     }
     const claim = epsilon ?? tightest(rows);
-    if (typeof said === "number" && !(claim <= said * ROUNDED)) {
-      throw new FreewillError(`it promises an epsilon of ${claim}: expected at most that of the description, ${said}.`);
+    if (said.epsilon !== undefined && !(claim <= said.epsilon * ROUNDED)) {
+      throw new FreewillError(`it promises an epsilon of ${claim}: expected at most that of the description, ${said.epsilon}.`);
+    }
+    if (kind !== (said.kind ?? kind)) {
+      throw new FreewillError(`it promises ${shown(kind)}: expected ${shown(said.kind)}, as it is described.`);
     }
     if (epsilon === null) return claim;
     this.promise = kind;
