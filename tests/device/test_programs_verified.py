@@ -420,7 +420,7 @@ def test_a_program_is_held_to_the_description_which_alone_the_id_covers():
         given.append([json.dumps(spec), survey.id])
         words.append(expected)
     body = """(given) => given.map(([text, id]) => {
-      try { return String(survey.Survey.parse(text, { id })); } catch (error) { return error.message; }
+      try { return `${survey.Survey.parse(text, { id })}`; } catch (error) { return error.message; }
     })"""
     for found, expected in zip(evaluated(body, given), words, strict=True):
         assert expected in found

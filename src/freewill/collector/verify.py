@@ -85,16 +85,7 @@ def verified(
     }
     if heads is not None:
         faults += _compared(heads, before, head, notes)
-        gone = {entry["survey"] for entry in entries} - surveys.keys()
-        if gone:
-            notes.append(
-                f"not served any more, of those in the log: {several(len(gone), 'survey')}."
-            )
-        closed = {entry["survey"] for entry in entries if entry["what"] == CLOSED}
-        # No fault: one may be closed between the two questions.
-        for own in sorted(closed & answers.keys()):
-            if answers[own].get("closed") is None:
-                notes.append(f"{own} is closed by the log, and was served as open. Ask again.")
+        notes += _notes(entries, answers)
     if survey is not None and survey.id not in surveys:
         served = ", ".join(surveys) or "none"
         faults.append(f"the survey that was given, {survey.id}, is not served: {served}.")
@@ -103,6 +94,18 @@ def verified(
     if seen is not None and found.holds:
         _write_seen(seen, found)
     return found
+
+
+def _notes(entries: list[Any], answers: Mapping[str, dict[str, Any]]) -> Iterator[str]:
+    """Say where what is served and a log differ, and nothing need be wrong."""
+    gone = {entry["survey"] for entry in entries} - answers.keys()
+    if gone:
+        yield f"in the log, and not served any more: {several(len(gone), 'survey')}."
+    closed = {entry["survey"] for entry in entries if entry["what"] == CLOSED}
+    for own, answer in answers.items():
+        # It may have been closed after it was asked for.
+        if own in closed and answer.get("closed") is None:
+            yield f"{own} is closed by the log, and was served as open. Ask again."
 
 
 def _compared(
