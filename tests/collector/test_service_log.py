@@ -2,9 +2,11 @@
 
 import copy
 import json
+import re
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -113,6 +115,20 @@ def test_everyone_may_read_it(tmp_path):
         assert whole["entries"][number - 1]["devices"] == devices_hash(answer["survey"])
     assert last["entries"][2]["what"] == "closed"
     assert fw.verify_log(last["entries"], last["head"])[:2] == heads
+
+
+@needs_serve
+def test_the_page_finds_the_survey_in_the_answer_whatever_questions_are_called(tmp_path):
+    asked = fw.Questionnaire({"survey": SHY, "log": SURVEY})
+    script = Path(stores.__file__).parent / "web" / "answer.js"
+    mark = re.search(r"const SURVEY = '(.*)';", script.read_text(encoding="utf-8"))[1]
+
+    async def work(client):
+        return (await client.get(f"/v1/surveys/{client.survey}")).body.decode()
+
+    text = served(work, tmp_path / "store.db", asked)
+    own = text[text.index(mark) + len(mark) - 1 : text.rindex("}")]
+    assert json.loads(own) == asked.for_devices()
 
 
 @pytest.fixture(scope="module")

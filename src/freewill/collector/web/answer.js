@@ -11,7 +11,8 @@ import { Copies, Way } from "./answer-way.js";
 import TEXTS from "./answer-texts.js";
 import { button, byId, quoted } from "./parts.js";
 
-const SURVEY = '"survey":';
+/** Where the survey begins: a question may be called "survey", too, and what is explained of it is a list. */
+const SURVEY = '"survey":{';
 /** Letters of a question that can stand as the title, where there is none. */
 const SHORT = 120;
 const TRIAL = "freewill trial";
@@ -28,7 +29,7 @@ async function fetched(id) {
   const text = await response.text();
   const { survey, ...head } = JSON.parse(text);
   // The survey as it stands there: an object would not keep the order of names that are numbers.
-  const own = survey && text.slice(text.indexOf(SURVEY) + SURVEY.length, text.lastIndexOf("}"));
+  const own = survey && text.slice(text.indexOf(SURVEY) + SURVEY.length - 1, text.lastIndexOf("}"));
   return { good: response.ok, head, text: own };
 }
 
