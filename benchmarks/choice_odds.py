@@ -4,7 +4,7 @@
 random and, for each shape of a choice law, a survey of as many people. Where `freewill check` finds
 that the choice tells two values apart, it prints in how many surveys all intervals of 95 % hold the
 true odds of their pair, in how many the lower ends are below the largest odds there are, and the
-median of the odds that the choice adds: said, at the lower end, true of this pair, true of the worst.
+median of the odds that the choice adds: said, at the lower end, true of this pair and of the worst.
 """
 
 import os
