@@ -46,7 +46,7 @@ DEADLINE = "at a deadline"
 _PROCESSES = 4
 _FEWER = 5
 """By how much fewer reports Node waits for."""
-_AT_ONCE = 10_000
+_AT_ONCE = 5_000
 """Reports of one run of Node."""
 Timed = tuple[NDArray[Any], list[str]]
 """How long each report took, and what it was."""

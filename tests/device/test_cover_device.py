@@ -101,7 +101,8 @@ def test_people_are_told_what_is_drawn():
     (first, *_) = fw.explain(SURVEY, "shy").sentences
     assert first == (
         "Which protection is used is drawn, too: with a chance of 27 % it is another one of the "
-        "list, stronger or weaker, so that your choice is not told for sure."
+        "list, stronger or weaker, so that your choice is not told for sure. What "
+        "follows is about this one."
     )
     said = {name: " ".join(fw.explain(SILENT, name).sentences) for name in SILENT.mechanisms}
     assert [name for name in said if "never a weaker one" in said[name]] == ["shy", "open", "true"]

@@ -93,7 +93,7 @@ def test_what_a_choice_tells(valid):
     shy, bold = fw.KRR(MENU, 1.0), fw.KRR(MENU, 3.0)
     by_value = fw.collect([(shy, [0, 1, 2], [900, 400, 400]), (bold, [0, 1, 2], [200, 900, 800])])
     checks = valid(check_assumptions(by_value, names=["free choice"]).to_dict(), "checks")
-    assert len(checks["checks"]["free_choice"]["told"]) == 2
+    assert len(checks["checks"]["free_choice"]["choice_odds"]) == 2
 
 
 @pytest.mark.slow

@@ -119,11 +119,11 @@ def draw_answers(
     indices, kept = _encoded(columns, values, questionnaire, drop_outside)
     people = int(kept.sum())
     order = rng.permutation(people)
-    told = dict(zip(choices, given[len(flat) :], strict=True))
+    some = dict(zip(choices, given[len(flat) :], strict=True))
     chosen = np.stack(
         [
             announced(
-                choosing.chosen(name, own, told[name][kept] if name in told else None, people, rng),
+                choosing.chosen(name, own, some[name][kept] if name in some else None, people, rng),
                 own,
                 rng,
             )
@@ -144,11 +144,12 @@ def draw_answers(
 
 def _columns(given: list[str], questionnaire: Questionnaire) -> dict[str, list[str]]:
     """Return the columns of each question: its own name, unless told; of a grid two are told."""
-    told = by_question(given, questionnaire, "--column")
+    named = by_question(given, questionnaire, "--column")
     columns = {}
     for name, own in questionnaire.questions.items():
         axes = own.alphabet.axes
-        some = told[name].split(",") if len(axes) > 1 and name in told else [told.get(name, name)]
+        wanted = named.get(name, name)
+        some = wanted.split(",") if len(axes) > 1 and name in named else [wanted]
         if len(some) != len(axes):
             raise AlphabetError(
                 f"question {name!r}: values of {own.alphabet} stand in "

@@ -67,8 +67,8 @@ class RefusedError(FreewillError):
             "what to do": printable(self.what_to_do, 1000),
         }
         if self.faults:
-            told = self.faults[:MOST_FAULTS]
-            content["faults"] = [{"at": at, "error": printable(what, 400)} for at, what in told]
+            first = self.faults[:MOST_FAULTS]
+            content["faults"] = [{"at": at, "error": printable(what, 400)} for at, what in first]
         return json_bytes(content)
 
 

@@ -135,8 +135,8 @@ def covered_cost(cover: Cover, choice: str) -> Amount:
     >>> covered_cost(fw.Cover(menu, epsilon=1.0, towards="protection"), "careful")
     Fraction(1, 2)
     """
-    told = _exact(cover.epsilon) if cover.towards == "any" else Fraction(0)
-    return told + max(cost(cover[name]) for name in cover.reach(choice))
+    announcement = _exact(cover.epsilon) if cover.towards == "any" else Fraction(0)
+    return announcement + max(cost(cover[name]) for name in cover.reach(choice))
 
 
 def diameter(alphabet: Alphabet) -> Fraction:

@@ -125,8 +125,8 @@ def facts(mechanism: Mechanism) -> Facts:
     ('geo', 0.1, (1.0, 33.33, 99.0))
     """
     if isinstance(mechanism, Perhaps):
-        told = facts(mechanism.inner)
-        return replace(told, silence=1 - (1 - told.silence) * mechanism.chance)
+        inner = facts(mechanism.inner)
+        return replace(inner, silence=1 - (1 - inner.silence) * mechanism.chance)
     alphabet, promise = mechanism.alphabet, mechanism.guarantee()
     refuse_vast(alphabet)
     plane, value = alphabet.plane, typical_value(alphabet)

@@ -288,11 +288,11 @@ def _check_movable(name: str, promise: Guarantee) -> None:
     """Refuse towards "any" what would take away what somebody asked for."""
     if 0 < promise.epsilon < np.inf:
         return
-    told = "promises nothing: the true value would be sent of somebody who asked for protection"
+    fault = "promises nothing: the true value would be sent of somebody who asked for protection"
     if promise.epsilon == 0:
-        told = "tells nothing: who asked to say nothing would be made to report"
+        fault = "tells nothing: who asked to say nothing would be made to report"
     raise SurveyError(
-        f"a cover towards 'any', and mechanism {shown(name)} {told}. Leave it out, or cover "
+        f"a cover towards 'any', and mechanism {shown(name)} {fault}. Leave it out, or cover "
         f"towards 'protection'."
     )
 

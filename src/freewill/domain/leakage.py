@@ -178,7 +178,7 @@ def _of_law(mechanism: Mechanism, prior: FloatArray, gain: FloatArray | None) ->
     law, size = mechanism.law(), prior.size
     joint = prior[:, None] * law
     most = float(law.max(axis=0).sum())
-    told = capacity(law)
+    most_told = capacity(law)
     errors: tuple[float | None, float | None] = (None, None)
     if size * size * law.shape[1] <= _DISTANCES and has_distance(mechanism.alphabet):
         apart = distances(mechanism.alphabet)
@@ -194,8 +194,8 @@ def _of_law(mechanism: Mechanism, prior: FloatArray, gain: FloatArray | None) ->
         min_capacity=max(math.log2(most), 0.0),
         entropy=_entropy(prior),
         mutual_information=mutual_information(prior, law),
-        capacity=told.value / math.log(2),
-        capacity_gap=told.gap / math.log(2),
+        capacity=most_told.value / math.log(2),
+        capacity_gap=most_told.gap / math.log(2),
         prior_error=errors[0],
         posterior_error=errors[1],
         prior_gain=gains[0],

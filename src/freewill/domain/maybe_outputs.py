@@ -61,23 +61,23 @@ class Maybe(Packed):
         every = self.inner.all()
         return self.joined(np.arange(len(every) + 1) > 0, every)
 
-    def joined(self, told: BoolArray, reports: Reports) -> PackedBits:
-        """Return the reports where something is told, and nothing elsewhere."""
-        rows = np.zeros((told.size, self.width), dtype=np.uint8)
-        rows[told, 0] = 1
-        rows[told, 1:] = self.inner.to_bytes(reports)
+    def joined(self, sent: BoolArray, reports: Reports) -> PackedBits:
+        """Return the reports where something is sent, and nothing elsewhere."""
+        rows = np.zeros((sent.size, self.width), dtype=np.uint8)
+        rows[sent, 0] = 1
+        rows[sent, 1:] = self.inner.to_bytes(reports)
         return rows
 
     def split(self, packed: Reports) -> tuple[BoolArray, Reports]:
-        """Say where something is told, and return the reports there."""
+        """Say where something is sent, and return the reports there."""
         rows = np.asarray(packed, np.uint8)
-        told = rows[:, 0] == 1
-        return told, self.inner.from_bytes(rows[told, 1:])[0]
+        sent = rows[:, 0] == 1
+        return sent, self.inner.from_bytes(rows[sent, 1:])[0]
 
     def strays(self, packed: PackedBits) -> BoolArray:
         """Say which rows are neither nothing nor a report."""
-        told, stray = packed[:, 0] == 1, np.atleast_1d(packed.any(axis=1))
-        stray[told] = self.inner.from_bytes(np.ascontiguousarray(packed[told, 1:]))[1]
+        sent, stray = packed[:, 0] == 1, np.atleast_1d(packed.any(axis=1))
+        stray[sent] = self.inner.from_bytes(np.ascontiguousarray(packed[sent, 1:]))[1]
         return np.asarray(stray)
 
     def complaint(self, row: PackedBits) -> str:
@@ -90,15 +90,15 @@ class Maybe(Packed):
 
     def numbers(self, reports: Reports) -> IntArray:
         """Return outputs as numbers."""
-        told, some = self.split(reports)
-        numbers = np.zeros(told.size, dtype=np.int64)
-        numbers[told] = 1 + self.inner.numbers(some)
+        sent, some = self.split(reports)
+        numbers = np.zeros(sent.size, dtype=np.int64)
+        numbers[sent] = 1 + self.inner.numbers(some)
         return numbers
 
     def numbered(self, numbers: IntArray) -> PackedBits:
         """Return the outputs of these numbers."""
-        told = numbers > 0
-        return self.joined(told, self.inner.numbered(numbers[told] - 1))
+        sent = numbers > 0
+        return self.joined(sent, self.inner.numbered(numbers[sent] - 1))
 
     def __str__(self) -> str:
         return f"nothing or {self.inner}"

@@ -163,21 +163,21 @@ class AnswerColumns(Columns):
 
     def shown(self, text: str) -> list[tuple[str, str]]:
         """Return what a row says of each question, in a few letters."""
-        told = []
+        shown = []
         for question, part in zip(self.questions, text.split(RECORD), strict=False):
             name, _, report = part.partition(UNIT)
             words = (rows.shortened(_plain(word)) for word in (name, report))
-            told.append((question, " ".join(words)))
-        return told
+            shown.append((question, " ".join(words)))
+        return shown
 
     def conflict_example(self, row: Mapping[str, Any]) -> str:
         """Show an id and what its rows say, of the questions in which they differ."""
         both = zip(*(self.shown(row[f"{REPORT}_{end}"]) for end in ("low", "high")), strict=False)
-        told = [
+        differences = [
             f"{question} {one} or {other}" for (question, one), (_, other) in both if one != other
         ]
         many = several(row[rows.COUNT], "row")
-        return f"report_id {rows.shortened(row[REPORT_ID])}, {many}: {', '.join(told)}"
+        return f"report_id {rows.shortened(row[REPORT_ID])}, {many}: {', '.join(differences)}"
 
 
 @dataclass(frozen=True)

@@ -116,8 +116,8 @@ def _check_columns(
         )
     wanted = {name.lower() for name in columns.names}
     named = {name.strip().lower() for name in schema.names} & wanted
-    told = [name for name in folders if name not in (rows.MECHANISM, rows.REPORT_ID)]
-    if kind == "csv" and not named and not told:
+    others = [name for name in folders if name not in (rows.MECHANISM, rows.REPORT_ID)]
+    if kind == "csv" and not named and not others:
         raise ReportError(
             f"{path} has no column 'mechanism': its first line is "
             f"{rows.in_a_few_letters(schema.names)}. Expected a header there, with "

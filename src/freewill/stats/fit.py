@@ -13,9 +13,9 @@ from freewill.errors import FreewillError, printable, several
 from freewill.numeric.solvers.likelihood import OnStep
 from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
 from freewill.stats.choice.check import ChoiceCheck, check_choice, each_level
+from freewill.stats.choice.odds import choice_odds
 from freewill.stats.choice.sensitivity import sensitivity as sensitivity_of
 from freewill.stats.choice.sensitivity import unnoticed
-from freewill.stats.choice.told import told_by_choice
 from freewill.stats.compare import compare as compare_fits
 from freewill.stats.efficient import OneStep, fit_of
 from freewill.stats.estimators.estimate import Estimate, Start, in_words
@@ -144,9 +144,9 @@ def free_choice(fit: OneStep, level: float) -> Verdict:
     """
     verdict = tested(check_choice(fit, each_level(fit.evidence, level)))
     if not verdict.holds:
-        told = told_by_choice(fit, level)
-        more = {"told": [one.details for one in told]} if told else {}
-        text = "; ".join([verdict.text, *(one.text for one in told[:1])])
+        odds = choice_odds(fit, level)
+        more = {"choice_odds": [one.details for one in odds]} if odds else {}
+        text = "; ".join([verdict.text, *(one.text for one in odds[:1])])
         return Verdict(False, text, {**verdict.details, **more})
     if (hidden := fit.once(unnoticed)) is None:
         return verdict

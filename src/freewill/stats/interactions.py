@@ -175,13 +175,13 @@ def _stages(
     one: _Functions, other: _Functions, spread: Sequence[tuple[FloatArray, FloatArray]]
 ) -> list[IntArray]:
     """Return the products of each stage, [attribute, product]: those that reports tell most of."""
-    told = np.sum([np.outer(np.diag(a), np.diag(b)) for a, b in spread], axis=0)
+    variances = np.sum([np.outer(np.diag(a), np.diag(b)) for a, b in spread], axis=0)
     stages = [(one.first, other.first)]
     if one.smooth or other.smooth:
         stages.append((one.free, other.free))
     chosen = []
     for rows, columns in stages:
-        block = told[np.ix_(rows, columns)].ravel()
+        block = variances[np.ix_(rows, columns)].ravel()
         best = np.sort(np.argsort(-block, kind="stable")[:_PRODUCTS])
         at, there = np.divmod(best, len(columns))
         chosen.append(np.stack([rows[at], columns[there]]))

@@ -52,8 +52,8 @@ class PairEpsilon:
     def describe(self) -> dict[str, Any]:
         """Describe for JSON; infinite numbers are none there."""
         names = ("holds", "epsilon", "first", "second", "output", "log_odds", "promised")
-        told = {name: getattr(self, name) for name in names}
-        return {"promise": self.promise.describe(), **told, "words": str(self)}
+        fields = {name: getattr(self, name) for name in names}
+        return {"promise": self.promise.describe(), **fields, "words": str(self)}
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ def odds_in_words(
     >>> odds_in_words(61, 60, math.log(9) + 0.05, 0.05)
     '61 against 60: 9.46 : 1 where 1.05 : 1 is promised'
     """
-    told = "for sure" if math.isinf(log_odds) else f"{as_odds(log_odds)} : 1"
+    odds = "for sure" if math.isinf(log_odds) else f"{as_odds(log_odds)} : 1"
     limit = "nothing" if promised is None or math.isinf(promised) else f"{as_odds(promised)} : 1"
-    return f"{first} against {second}: {told}{sure} where {limit} is promised"
+    return f"{first} against {second}: {odds}{sure} where {limit} is promised"
 
 
 def audit_pairs(survey: Any, choice: Any) -> PairAudit:
@@ -184,8 +184,8 @@ def _pair(mechanism: Any, column: FloatArray) -> PairEpsilon:
     free = not np.ptp(column)
     holds = free if promised is None else log_odds <= promised * (1 + _ROUNDING) + _ROUNDING
     first, second = readable(mechanism.alphabet, np.array(two))
-    told = (first, second, outputs[worst.output].tolist(), log_odds, promised)
-    return PairEpsilon(promise, worst.epsilon, holds, *told)
+    case = (first, second, outputs[worst.output].tolist(), log_odds, promised)
+    return PairEpsilon(promise, worst.epsilon, holds, *case)
 
 
 def claim_of(promise: Promise, epsilon: float = math.inf) -> Guarantee:

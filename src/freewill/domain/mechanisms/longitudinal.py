@@ -184,8 +184,8 @@ class LongitudinalKRR(KRR, TwoStep):
         places = range(self.alphabet.size)
         size, rows = len(places), []
         for record in zip(*(part.tolist() for part in parts), strict=True):
-            told = [math.prod(stray + size * true * (z == y) for z in record) for y in places]
-            rows.append([size * kept * own + blind * sum(told) for own in told])
+            chances = [math.prod(stray + size * true * (z == y) for z in record) for y in places]
+            rows.append([size * kept * own + blind * sum(chances) for own in chances])
         return [list(row) for row in zip(*rows, strict=True)]
 
 

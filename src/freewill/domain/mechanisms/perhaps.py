@@ -77,14 +77,14 @@ class Perhaps(Mechanism):
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> PackedBits:
         """Toss the coins, and draw the reports of those who send one."""
         values = truth.ravel()
-        told = drawn(self.reported, values.size, rng)
-        return self.output_space.joined(told, self.inner.obfuscate(values[told], rng))
+        sent = drawn(self.reported, values.size, rng)
+        return self.output_space.joined(sent, self.inner.obfuscate(values[sent], rng))
 
     def _report(self, value: int, source: Source) -> PackedBits:
         """Toss the coin, and draw the report if there is one."""
-        told = np.array([self.reported.coin(source)])
-        reports = [self.inner.draw(value, source)] if told[0] else self.inner.output_space.empty()
-        return np.asarray(self.output_space.joined(told, np.asarray(reports))[0])
+        sent = np.array([self.reported.coin(source)])
+        reports = [self.inner.draw(value, source)] if sent[0] else self.inner.output_space.empty()
+        return np.asarray(self.output_space.joined(sent, np.asarray(reports))[0])
 
     def weights(self) -> list[list[int]] | None:
         """Return the inner numbers times the chance of a report, after that of none."""
@@ -96,20 +96,20 @@ class Perhaps(Mechanism):
 
     def operator(self, outputs: Reports) -> SilentOperator:
         """Return the law of these outputs."""
-        told, reports = self.output_space.split(self.output_space.checked(outputs, self.name))
+        sent, reports = self.output_space.split(self.output_space.checked(outputs, self.name))
         inner, sure = self.inner.operator(reports), self.chance == 1
-        scale = np.full(told.size, 0.0 if sure else np.log1p(-self.chance))
-        scale[told] = inner.log_scale + np.log(self.chance)
-        return SilentOperator(inner, told, scale, 0.0 if sure else 1.0)
+        scale = np.full(sent.size, 0.0 if sure else np.log1p(-self.chance))
+        scale[sent] = inner.log_scale + np.log(self.chance)
+        return SilentOperator(inner, sent, scale, 0.0 if sure else 1.0)
 
     def log_ratios(self, outputs: Reports) -> FloatArray | None:
         """Return the inner ones, and 0 for nothing."""
-        told, reports = self.output_space.split(outputs)
+        sent, reports = self.output_space.split(outputs)
         inner = self.inner.log_ratios(reports)
         if inner is None or self.chance == 1:
             return None
-        ratios = np.zeros((told.size, self.alphabet.size))
-        ratios[told] = inner
+        ratios = np.zeros((sent.size, self.alphabet.size))
+        ratios[sent] = inner
         return ratios
 
     def moments(self, theta: FloatArray) -> Moments:

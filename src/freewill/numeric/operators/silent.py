@@ -23,7 +23,7 @@ _ON_A_LINE = ("geometric", "symbols", "stack")
 
 @dataclass(frozen=True, eq=False)
 class SilentOperator(Operator):
-    """The rows of a law where something is `told`, in their order, and rows of ones elsewhere.
+    """The rows of a law where something is `sent`, in their order, and rows of ones elsewhere.
 
     Products cost those of the law. Where silence is impossible, `silence` is 0 instead of 1.
 
@@ -35,14 +35,14 @@ class SilentOperator(Operator):
     """
 
     inner: Operator
-    told: BoolArray
+    sent: BoolArray
     log_scale: FloatArray
     silence: float = 1.0
 
     @property
     def shape(self) -> tuple[int, int]:
         """(outputs, values)."""
-        return self.told.size, self.inner.shape[1]
+        return self.sent.size, self.inner.shape[1]
 
     @property
     def structure(self) -> Structure:
@@ -59,15 +59,15 @@ class SilentOperator(Operator):
         """That of the law; silence has none."""
         return self._scattered(np.asarray(self.inner.sharpness), 0.0)
 
-    def _scattered(self, told: FloatArray, silent: float) -> FloatArray:
-        """Return a number a row: those that were told, and one for all others."""
-        numbers = np.full(self.told.size, silent)
-        numbers[self.told] = told
+    def _scattered(self, some: FloatArray, silent: float) -> FloatArray:
+        """Return a number a row: those of reports that were sent, and one for all others."""
+        numbers = np.full(self.sent.size, silent)
+        numbers[self.sent] = some
         return numbers
 
     def _silent(self, weights: FloatArray) -> float:
         """Return the weight of all silent rows."""
-        return self.silence * float(weights[~self.told].sum())
+        return self.silence * float(weights[~self.sent].sum())
 
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return the law's product, and the sum of theta."""
@@ -75,64 +75,64 @@ class SilentOperator(Operator):
 
     def forward_within(self, theta: FloatArray, error: float) -> FloatArray:
         """Return the same, each number within this relative error."""
-        told = self.inner.forward_within(theta, error)
-        return self._scattered(told, self.silence * float(theta.sum()))
+        inner = self.inner.forward_within(theta, error)
+        return self._scattered(inner, self.silence * float(theta.sum()))
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
         """Return the law's product, plus the weight of the silent."""
-        return np.asarray(self.inner.adjoint(weights[self.told]) + self._silent(weights))
+        return np.asarray(self.inner.adjoint(weights[self.sent]) + self._silent(weights))
 
     def adjoint_within(self, weights: FloatArray, error: float) -> FloatArray:
         """Return the same, each number within this (absolute) error."""
-        told = self.inner.adjoint_within(weights[self.told], error)
-        return np.asarray(told + self._silent(weights))
+        inner = self.inner.adjoint_within(weights[self.sent], error)
+        return np.asarray(inner + self._silent(weights))
 
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return the law's gram matrix, plus the weight of the silent everywhere."""
-        return np.asarray(self.inner.gram(weights[self.told]) + self._silent(weights))
+        return np.asarray(self.inner.gram(weights[self.sent]) + self._silent(weights))
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return the diagonal of that."""
-        return np.asarray(self.inner.gram_diagonal(weights[self.told]) + self._silent(weights))
+        return np.asarray(self.inner.gram_diagonal(weights[self.sent]) + self._silent(weights))
 
     def gram_map(self, weights: FloatArray, near: bool = False) -> Map:
         """Return the law's (near) product, plus the weight of the silent."""
-        told, silent = self.inner.gram_map(weights[self.told], near), self._silent(weights)
-        return lambda vector: np.asarray(told(vector) + silent * vector.sum())
+        inner, silent = self.inner.gram_map(weights[self.sent], near), self._silent(weights)
+        return lambda vector: np.asarray(inner(vector) + silent * vector.sum())
 
     def subset(self, places: IntArray) -> "SilentOperator":
         """Return the law of some of the outputs."""
-        told = self.told[places]
-        inner = self.inner.subset((np.cumsum(self.told) - 1)[places[told]])
-        return replace(self, inner=inner, told=told, log_scale=self.log_scale[places])
+        sent = self.sent[places]
+        inner = self.inner.subset((np.cumsum(self.sent) - 1)[places[sent]])
+        return replace(self, inner=inner, sent=sent, log_scale=self.log_scale[places])
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows as an array."""
-        told = self.inner.dense(columns)
-        rows = np.full((self.told.size, told.shape[1]), self.silence)
-        rows[self.told] = told
+        inner = self.inner.dense(columns)
+        rows = np.full((self.sent.size, inner.shape[1]), self.silence)
+        rows[self.sent] = inner
         return rows
 
     def log_dense(self) -> FloatArray:
-        """Return log P(y | x), of what was told by the law's own."""
-        silent = self.log_scale if self.silence else np.full(self.told.size, -np.inf)
+        """Return log P(y | x), of what was sent by the law's own."""
+        silent = self.log_scale if self.silence else np.full(self.sent.size, -np.inf)
         logs = np.repeat(silent[:, None], self.shape[1], axis=1)
-        own = self.log_scale[self.told] - self.inner.log_scale
-        logs[self.told] = self.inner.log_dense() + own[:, None]
+        own = self.log_scale[self.sent] - self.inner.log_scale
+        logs[self.sent] = self.inner.log_dense() + own[:, None]
         return logs
 
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return the law's own, plus those of rows p = sum of theta."""
-        told = self.inner.sums(theta, weights[self.told], stride)
-        silent, fitted = float(weights[~self.told].sum()), self.silence * float(theta.sum())
+        inner = self.inner.sums(theta, weights[self.sent], stride)
+        silent, fitted = float(weights[~self.sent].sum()), self.silence * float(theta.sum())
         if not silent:
-            return told
+            return inner
         if not fitted > 0:
             return Sums.impossible(theta.size)
         slope = np.full(theta.size, silent * self.silence / fitted)
         curve = silent * (self.silence / fitted) ** 2
         hessian = np.full((theta.size, theta.size), curve) if stride else None
-        return told + Sums(silent * float(np.log(fitted)), slope, hessian)
+        return inner + Sums(silent * float(np.log(fitted)), slope, hessian)
 
 
 @dataclass(frozen=True, eq=False)

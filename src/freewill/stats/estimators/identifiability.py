@@ -103,15 +103,15 @@ def _answered(evidence: Evidence) -> list[frozenset[str]] | None:
     """Return the attributes that reports tell wholly and together; None where it is not known."""
     if not (evidence.held and by_attribute(evidence)):
         return None
-    told = []
+    said = []
     for column in evidence.factored.columns:
         number, _ = column.split()
         used = [column.mechanisms[place] for place in np.unique(number)]
         if not all(isinstance(one, Silent) or of_full_rank(one) for one in used):
             return None
-        told.append(np.array([not isinstance(one, Silent) for one in column.mechanisms])[number])
+        said.append(np.array([not isinstance(one, Silent) for one in column.mechanisms])[number])
     names = list(attributes_of(evidence.alphabet))
-    rows = np.unique(np.stack(told, axis=1), axis=0).tolist()
+    rows = np.unique(np.stack(said, axis=1), axis=0).tolist()
     sets = [frozenset(name for name, yes in zip(names, row, strict=True) if yes) for row in rows]
     return [one for one in sets if not any(one < other for other in sets)]
 
@@ -131,8 +131,8 @@ def _uncovered(alphabet: Alphabet, answered: list[frozenset[str]]) -> int | None
         for many in range(len(one) + 1)
         for some in combinations(sorted(one), many)
     }
-    told = sum(math.prod(sizes[name] - 1 for name in some) for some in within)
-    return math.prod(sizes.values()) - told
+    within_reach = sum(math.prod(sizes[name] - 1 for name in some) for some in within)
+    return math.prod(sizes.values()) - within_reach
 
 
 def _work(evidence: Evidence) -> float:

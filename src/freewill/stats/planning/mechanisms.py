@@ -117,8 +117,8 @@ class MechanismComparison(Presented):
             for line in lines
         ]
         many, runs = several(self.people, "person"), several(self.runs, "survey")
-        told = f"{self.alphabet}, {many}, {runs}; truth: {self.truth}"
-        return "\n".join([told, *texts])
+        first = f"{self.alphabet}, {many}, {runs}; truth: {self.truth}"
+        return "\n".join([first, *texts])
 
 
 def _cells(one: ComparedMechanism) -> tuple[str, ...]:

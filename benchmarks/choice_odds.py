@@ -1,10 +1,10 @@
 """How often the odds that a choice by value is said to tell hold the true ones.
 
-`python -m benchmarks.told [--cases 60] [--first 0]` draws mixtures, truths and sizes at random and,
-for each shape of a choice law, a survey of as many people. Where `freewill check` finds that the
-choice tells two values apart, it prints in how many surveys all intervals of 95 % hold the true
-odds of their pair, in how many the lower ends are below the largest odds there are, and the median
-of the odds that the choice adds: said, at the lower end, true of this pair, true of the worst.
+`python -m benchmarks.choice_odds [--cases 60] [--first 0]` draws mixtures, truths and sizes at
+random and, for each shape of a choice law, a survey of as many people. Where `freewill check` finds
+that the choice tells two values apart, it prints in how many surveys all intervals of 95 % hold the
+true odds of their pair, in how many the lower ends are below the largest odds there are, and the
+median of the odds that the choice adds: said, at the lower end, true of this pair and of the worst.
 """
 
 import os
@@ -23,7 +23,7 @@ from benchmarks.sensitivity import LINE, SIZE, drawn, mixture, truth_of
 from freewill.core.types import FloatArray
 from freewill.domain.guarantees.pairs import told_apart
 from freewill.domain.mechanisms.base import brief
-from freewill.stats.choice.told import told_by_choice
+from freewill.stats.choice.odds import choice_odds
 
 PLACES = np.linspace(-1, 1, SIZE)
 SHAPES = {
@@ -52,9 +52,9 @@ def said(
     """Draw a survey and judge what is said to be told; None where nothing is."""
     evidence = drawn(mechanisms, theta, law, people, np.random.default_rng([seed, people]))
     fit = fw.fit(evidence)
-    told = () if fw.check_choice(fit).holds else told_by_choice(fit, 0.95)
+    odds = () if fw.check_choice(fit).holds else choice_odds(fit, 0.95)
     rows = []
-    for one in told:
+    for one in odds:
         (place,) = (at for at, each in enumerate(mechanisms) if brief(each) == one.mechanism)
         first, second = LINE.encode([one.first, one.second]).tolist()
         logs = np.log(law[:, place])
@@ -69,7 +69,7 @@ def said(
 
 def main() -> None:
     """Simulate and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.told", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.choice_odds", description=__doc__)
     parser.add_argument("--cases", type=int, default=60)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Pictures of the dashboard with simulated people: python tests/dashboard_pictures.py FOLDER."""
+"""Pictures of the dashboard and the page for people: python tests/pictures.py FOLDER."""
 
 import datetime
 import sys
@@ -10,7 +10,8 @@ import numpy as np
 import freewill as fw
 from dashboard_cases import drawn, entered, looking, serving, waiting
 from freewill.domain.survey import Survey
-from pages_cases import browsing
+from pages_cases import browsing, person
+from pages_cases import serving as asking
 from question_cases import PAIR, answers
 
 AGES = fw.Linear(18, 97, unit="year")
@@ -33,6 +34,15 @@ LUNCH = Survey(
     },
     title="Where do you have lunch?",
 )
+HABITS = fw.Categorical(["Never", "Sometimes", "Every day"])
+SMOKE = Survey(
+    HABITS,
+    {"careful": fw.KRR(HABITS, 0.8), "open": fw.KRR(HABITS, 3.0)},
+    title="A question about habits",
+    question="How often do you smoke?",
+    descriptions={"careful": "Much noise: hardly anything can be learnt about you alone."},
+)
+PHONE = {"viewport": {"width": 360, "height": 720}}
 COLOURS = 160
 TILES = "document.getElementById('tiles').innerText"
 
@@ -93,8 +103,27 @@ def cross(folder, rng):
         few_colours(file)
 
 
+def people(folder):
+    """Take pictures of what people see who choose a protection, and of what they will send."""
+    with (
+        tempfile.TemporaryDirectory() as store,
+        asking(Path(store), surveys={"smoke": SMOKE}) as served,
+        browsing() as browser,
+        person(browser, served, "smoke", **PHONE, color_scheme="dark") as one,
+    ):
+        one.page.get_by_label("Sometimes", exact=True).check()
+        one.next("Next: choose a protection")
+        one.page.locator(".option input").first.check()
+        for name in ("protection", "report"):
+            file = folder / f"page-{name}.png"
+            one.page.screenshot(path=file)
+            few_colours(file)
+            one.draw() if name == "protection" else None
+
+
 def main(folder):
     rng = np.random.default_rng(3)
+    people(folder)
     cross(folder, rng)
     with tempfile.TemporaryDirectory() as store, serving(Path(store), OLD, LUNCH) as served:
         post(served, OLD, drawn(OLD, 30_000, rng, ages(), [0.25, 0.35, 0.4]), rng)

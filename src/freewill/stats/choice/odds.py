@@ -21,7 +21,7 @@ _LARGEST = 512
 
 
 @dataclass(frozen=True)
-class Told:
+class ChoiceOdds:
     """How well the choice of a mechanism and a report of it tell two values apart.
 
     Once somebody chose `mechanism` and reported what tells most, `first` is likelier than `second`
@@ -44,8 +44,8 @@ class Told:
         """The odds in words."""
         low, high = as_odds(self.low), as_odds(self.high)
         interval = f" ({100 * self.level:.12g} %: {low} to {high})"
-        told = odds_in_words(self.first, self.second, self.log_odds, self.promised, interval)
-        return f"who chooses {printable(self.mechanism)} tells: {told}"
+        odds = odds_in_words(self.first, self.second, self.log_odds, self.promised, interval)
+        return f"who chooses {printable(self.mechanism)} tells: {odds}"
 
     @property
     def details(self) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class Told:
         return {**{name: getattr(self, name) for name in names}, "words": self.text}
 
 
-def told_by_choice(fit: OneStep, level: float) -> tuple[Told, ...]:
+def choice_odds(fit: OneStep, level: float) -> tuple[ChoiceOdds, ...]:
     """Return what the choice of each mechanism tells for sure, the clearest first; perhaps nothing.
 
     The choice law is that of `choice_aware`, with a band that holds all of it at once: a pair that
@@ -67,13 +67,13 @@ def told_by_choice(fit: OneStep, level: float) -> tuple[Told, ...]:
         return ()
     try:
         aware = fit.once(aware_of)
-        told = list(_told(aware, level)) if aware.best.spread else []
+        odds = list(_odds(aware, level)) if aware.best.spread else []
     except FreewillError:
         return ()
-    return tuple(one for _, one in sorted(told, key=lambda pair: -pair[0]))
+    return tuple(one for _, one in sorted(odds, key=lambda pair: -pair[0]))
 
 
-def _told(aware: ChoiceAwareEstimate, level: float) -> Iterator[tuple[float, Told]]:
+def _odds(aware: ChoiceAwareEstimate, level: float) -> Iterator[tuple[float, ChoiceOdds]]:
     """Yield what each choice tells beside its report, at the lower end, and all that it tells."""
     evidence = aware.made_from.model.evidence
     names = names_of(evidence, short=True)
@@ -91,4 +91,4 @@ def _told(aware: ChoiceAwareEstimate, level: float) -> Iterator[tuple[float, Tol
             first, second = readable(evidence.alphabet, np.array(two))
             ends = (point + alone, least + alone, most + alone)
             limit = promised_odds(mechanism, two)
-            yield least, Told(name, first, second, *ends, limit, level)
+            yield least, ChoiceOdds(name, first, second, *ends, limit, level)

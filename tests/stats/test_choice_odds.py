@@ -8,7 +8,7 @@ import pytest
 import freewill as fw
 from freewill.domain.guarantees.pairs import told_apart
 from freewill.stats.choice.aware import aware_of
-from freewill.stats.choice.told import told_by_choice
+from freewill.stats.choice.odds import choice_odds
 from freewill.stats.fit import verdict_of
 
 AGES = fw.Linear(0, 19)
@@ -31,7 +31,7 @@ def test_a_failed_check_says_what_the_choice_tells():
     fit = fit_of(shy, bold, OLD)
     verdict = verdict_of(fit, "free choice")
     assert verdict.holds is False
-    first, second = verdict.details["told"]
+    first, second = verdict.details["choice_odds"]
     assert verdict.text.endswith(f"; {first['words']}")
     assert "; who chooses " in verdict.text
     assert {first["mechanism"], second["mechanism"]} == {
@@ -39,17 +39,17 @@ def test_a_failed_check_says_what_the_choice_tells():
         "k-rr(epsilon=4)",
     }
     for mechanism, chosen in ((shy, OLD), (bold, 1 - OLD)):
-        (told,) = (one for one in told_by_choice(fit, 0.95) if mechanism.name in one.mechanism)
-        alone = told_apart(mechanism, told.first, told.second)
-        true = math.log(chosen[told.first] / chosen[told.second]) + alone
-        assert alone + 0.5 < told.low < true < told.high
-        apart = abs(told.first - told.second)
-        assert told.promised == pytest.approx(0.5 * apart if mechanism is shy else 4.0)
+        (odds,) = (one for one in choice_odds(fit, 0.95) if mechanism.name in one.mechanism)
+        alone = told_apart(mechanism, odds.first, odds.second)
+        true = math.log(chosen[odds.first] / chosen[odds.second]) + alone
+        assert alone + 0.5 < odds.low < true < odds.high
+        apart = abs(odds.first - odds.second)
+        assert odds.promised == pytest.approx(0.5 * apart if mechanism is shy else 4.0)
 
 
 def test_the_law_is_fitted_once_and_its_band_is_wider_than_its_intervals():
     fit = fit_of(fw.KRR(AGES, 2.0), fw.KRR(AGES, 4.0), OLD)
-    assert told_by_choice(fit, 0.95) == told_by_choice(fit, 0.95)
+    assert choice_odds(fit, 0.95) == choice_odds(fit, 0.95)
     aware = fit.once(aware_of)
     low, high = aware.choice_intervals(0.95)
     for place, (below, _, above) in enumerate(aware.made_from.choice_band(0.95)):
@@ -58,11 +58,11 @@ def test_the_law_is_fitted_once_and_its_band_is_wider_than_its_intervals():
 
 
 def test_what_a_report_tells_for_sure_no_choice_tells_better():
-    told = told_by_choice(fit_of(fw.Geometric(AGES, 0.5), fw.Identity(AGES), OLD), 0.95)
-    assert [one.mechanism for one in told] == ["geometric(epsilon=0.5)"]
+    odds = choice_odds(fit_of(fw.Geometric(AGES, 0.5), fw.Identity(AGES), OLD), 0.95)
+    assert [one.mechanism for one in odds] == ["geometric(epsilon=0.5)"]
 
 
 def test_nothing_is_told_by_a_free_choice():
     fit = fit_of(fw.Geometric(AGES, 0.5), fw.KRR(AGES, 4.0), np.full(20, 0.5))
-    assert told_by_choice(fit, 0.95) == ()
-    assert "told" not in verdict_of(fit, "free choice").details
+    assert choice_odds(fit, 0.95) == ()
+    assert "choice_odds" not in verdict_of(fit, "free choice").details
