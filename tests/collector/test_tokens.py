@@ -164,6 +164,11 @@ def test_where_tokens_come_from_is_checked_at_the_start(tmp_path):
             {"FREEWILL_ADMIN_TOKEN": OLD},
             "--token-file and FREEWILL_ADMIN_TOKEN: expected one place",
         ),
+        (
+            {},
+            {"FREEWILL_ADMIN_TOKEN": OLD, "FREEWILL_VIEWER_TOKEN": OLD},
+            "the viewer token is the administrator token, too",
+        ),
     ):
         with pytest.raises(ParameterError, match=words) as error:
             sources(files, environment)

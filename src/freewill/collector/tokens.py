@@ -88,6 +88,7 @@ def sources(files: Mapping[Role, Path | None], environment: Mapping[str, str]) -
     """
     paths: dict[Role, Path] = {}
     given: dict[Role, str] = {}
+    owners: dict[str, Role] = {}
     for role, variable in _VARIABLES.items():
         ways = {
             _OPTIONS[role]: files.get(role),
@@ -101,10 +102,16 @@ def sources(files: Mapping[Role, Path | None], environment: Mapping[str, str]) -
             )
         for way, place in named.items():
             if way == variable:
-                given[role] = _checked(str(place), way)
+                token = given[role] = _checked(str(place), way)
             else:
                 paths[role] = Path(place)
-                read_token(paths[role])
+                token = read_token(paths[role])
+            if token in owners:
+                raise ParameterError(
+                    f"{way}: the {role} token is the {owners[token]} token, too, and whoever has "
+                    f"one has both roles. Give each role a token of its own."
+                )
+            owners[token] = role
     return Sources(paths, given)
 
 
