@@ -106,7 +106,8 @@ def test_people_are_told_what_is_drawn():
     )
     said = {name: " ".join(fw.explain(SILENT, name).sentences) for name in SILENT.mechanisms}
     assert [name for name in said if "never a weaker one" in said[name]] == ["shy", "open", "true"]
-    assert [name for name in said if "it is seen that you chose it" in said[name]] == ["true"]
+    assert [name for name in said if "it is seen that you chose it." in said[name]] == ["true"]
+    assert [name for name in said if "one that promises no more" in said[name]] == ["shy", "open"]
 
 
 @in_javascript

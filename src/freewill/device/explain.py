@@ -214,8 +214,9 @@ def _cover_sentences(cover: Cover, choice: str) -> list[str]:
     if cover.towards == "any":
         return [say("", "cover", "any", chance=chance)]
     moved = [say("", "cover", "protection", chance=chance)] if others else []
-    shared = any(choice in cover.reach(name) for name in cover if name != choice)
-    return [*moved, say("", "cover", "shared" if shared else "told")]
+    moved_here = [choice in cover.reach(name) for name in cover if name != choice]
+    seen = "shared" if all(moved_here) else "partly" if any(moved_here) else "told"
+    return [*moved, say("", "cover", seen)]
 
 
 def _of_mechanism(mechanism: Mechanism, name: str = "", description: str = "") -> Explanation:

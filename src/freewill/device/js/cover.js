@@ -91,12 +91,13 @@ export class Cover {
 
   /** @type {(choice: string) => string[]} what people are told about it, in the words of `fw.explain` */
   sentences(choice) {
-    const { any, protection, shared, told } = WORDS.cover;
+    const { any, protection, shared, partly, told } = WORDS.cover;
     const others = this.reach(choice).length - 1;
     const chance = percent(others / (others + Math.exp(this.epsilon)));
     if (this.towards === "any") return [filled(any, { chance })];
-    const alone = [...this.#responses.keys()].every((name) => name === choice || !this.reach(name).includes(choice));
-    return [...(others ? [filled(protection, { chance })] : []), alone ? told : shared];
+    const moved = [...this.#responses.keys()].filter((name) => name !== choice).map((name) => this.reach(name).includes(choice));
+    const seen = moved.every(Boolean) ? shared : moved.some(Boolean) ? partly : told;
+    return [...(others ? [filled(protection, { chance })] : []), seen];
   }
 }
 

@@ -74,6 +74,7 @@ export default {
     "any": "Which protection is used is drawn, too: with a chance of {chance} it is another one of the list, stronger or weaker, so that your choice is not told for sure. What follows is about this one.",
     "protection": "Which protection is used is drawn, too: with a chance of {chance} it is another one of the list, never a weaker one. What follows is about this one.",
     "shared": "Where this one is used, another may have been chosen, so that your choice is not told for sure.",
+    "partly": "Where this one is used, it is seen that you chose it or one that promises no more, and not which.",
     "told": "Where this one is used, it is seen that you chose it."
   },
   "loss": {
