@@ -37,7 +37,9 @@ def test_the_choice_is_audited_with_the_report(survey):
 def test_what_is_no_choice_is_refused(survey):
     free = np.full(AGES.size, 0.3)
     half = written(survey, free, range(50))
-    assert "has 50 rows: expected one for each" in refused("audit", survey, "--choice", half)
+    assert "has 50 rows of 50 values: expected" in refused("audit", survey, "--choice", half)
+    twice = written(survey, free, [*range(99), 98])
+    assert "has 100 rows of 99 values: expected" in refused("audit", survey, "--choice", twice)
     path = written(survey, free)
     assert "which are about the report" in refused("audit", survey, "--choice", path, "--exact")
     path.write_text("value,shy\n0,1\n")

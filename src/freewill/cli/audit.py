@@ -150,8 +150,9 @@ def _law(survey: Survey, path: Path) -> Mapping[str, FloatArray]:
     columns = read_columns(path, [*axes, *names], texts)
     indices = encode(alphabet, columns[: len(axes)], axes, drop_outside=False).indices
     if sorted(indices.tolist()) != list(range(alphabet.size)):
+        named = several(len(np.unique(indices)), "value")
         raise ParameterError(
-            f"{path} has {several(len(indices), 'row')}: expected one for each of "
+            f"{path} has {several(len(indices), 'row')} of {named}: expected one row for each of "
             f"{several(alphabet.size, 'value')} of {alphabet}."
         )
     order = np.argsort(indices)
