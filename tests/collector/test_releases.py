@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
+from cli_cases import refused
 from freewill.collector.database import StoreError
 from freewill.collector.releases import ReleaseRule, Releases, releasing
 from freewill.collector.store import open_store
@@ -274,3 +275,11 @@ def test_only_what_changed_is_written(tmp_path):
         assert released(client) == client.made.store.evidence(own)
 
     served(work, tmp_path / "store.db", SURVEY, public=True)
+
+
+def test_what_is_said_of_releases_where_nothing_is_published_is_refused(tmp_path):
+    NARROW.save(tmp_path / "survey.json")
+    given = ("serve", tmp_path / "survey.json", "--port", 0, "--store", tmp_path / "store.db")
+    assert "Add --public" in refused(*given, "--release-epsilon", 1)
+    assert "expected a period" in refused(*given, "--public", "--release-every", "1w")
+    assert not (tmp_path / "store.db").exists()

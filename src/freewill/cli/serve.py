@@ -96,6 +96,11 @@ def serve(
     }
     named = sources(files, os.environ)
     rule = ReleaseRule(release_people, seconds_of(release_every), release_epsilon)
+    if not public and rule != ReleaseRule():
+        raise ParameterError(
+            "--release-people, --release-every and --release-epsilon are about what is published, "
+            "and nothing is. Add --public, or leave them out."
+        )
     run(offered, _show, host, port, store, min_people, public, new_token, rule, named, remark)
     say("stopped: everything that was acknowledged is in the store.")
 
