@@ -146,16 +146,22 @@ def test_the_same_bytes_give_the_same_rows_in_javascript():
 def test_costs_and_words_are_the_same_in_javascript():
     body = """(given) => given.map((one) => {
       const read = survey.Survey.parse(one);
-      const said = explain.explainSurvey(read).map(({ sentences }) => sentences.slice(0, 2));
+      const choices = explain.explainSurvey(read);
+      const said = choices.map(({ warnings, sentences }) => [warnings, sentences.slice(0, 2)]);
       return [said, read.menu().map(({ name }) => amounts.written(read.cover.cost(name)))];
     })"""
-    offered = [SURVEY, SILENT, ENDLESS, *covers()]
+    weak = fw.Survey(LINE, fw.Cover({**MENU, "weak": fw.KRR(LINE, 9.0)}))
+    assert fw.explain(weak, "shy").warnings == (
+        "Careful: what may be used in place of this one is weak.",
+    )
+    offered = [SURVEY, SILENT, ENDLESS, weak, *covers()]
     theirs = evaluated(body, [one.spec() for one in offered])
     for one, (said, costs) in zip(offered, theirs, strict=True):
         assert costs == [amount_text(covered_cost(one.cover, name)) for name in one.cover]
-        for name, sentences in zip(one.cover, said, strict=True):
+        for name, (warnings, sentences) in zip(one.cover, said, strict=True):
             ours = [words for words in fw.explain(one, name).sentences if "is used" in words]
             assert ours
+            assert warnings == list(fw.explain(one, name).warnings)
             assert sentences[: len(ours)] == ours
 
 

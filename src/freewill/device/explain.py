@@ -179,7 +179,7 @@ def explain(given: Any, choice: Any = None) -> Any:
     if isinstance(given, Survey):
         if choice is not None:
             return _of_choice(given, choice)
-        choices = {name: _of_choice(given, name) for name in given.mechanisms}
+        choices = _of_choices(given)
         return SurveyExplanation(given.title or "", given.question or "", choices, _seen(given))
     if not is_mechanism(given):
         raise ParameterError(f"{shown(given)} is neither a mechanism nor a survey: expected one.")
@@ -200,11 +200,26 @@ def _seen(survey: Survey) -> str:
 def _of_choice(survey: Survey, choice: str) -> Explanation:
     mechanism = survey.find(choice)
     name = survey.names[choice]
-    explanation = _of_mechanism(mechanism, name, survey.descriptions.get(name, ""))
-    if survey.cover is None:
-        return explanation
-    said = _cover_sentences(survey.cover, name)
-    return replace(explanation, sentences=(*said, *explanation.sentences))
+    if survey.cover is not None:
+        return _of_choices(survey)[name]
+    return _of_mechanism(mechanism, name, survey.descriptions.get(name, ""))
+
+
+def _of_choices(survey: Survey) -> dict[str, Explanation]:
+    """Say what each choice promises and, under a cover, what may be used in its place."""
+    choices = {
+        name: _of_mechanism(mechanism, name, survey.descriptions.get(name, ""))
+        for name, mechanism in survey.mechanisms.items()
+    }
+    cover = survey.cover
+    if cover is None:
+        return choices
+    weak = cover.towards == "any" and any(one.warnings for one in choices.values())
+    for name, one in choices.items():
+        warnings = one.warnings or ((say("", "cover", "weak"),) if weak else ())
+        sentences = (*_cover_sentences(cover, name), *one.sentences)
+        choices[name] = replace(one, warnings=warnings, sentences=sentences)
+    return choices
 
 
 def _cover_sentences(cover: Cover, choice: str) -> list[str]:

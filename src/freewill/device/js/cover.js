@@ -89,6 +89,15 @@ export class Cover {
     return plus(this.towards === "any" ? exactly(this.epsilon) : NOTHING, most);
   }
 
+  /** @type {<T extends {name: string, warnings: string[], sentences: string[]}>(choices: T[]) => T[]} and what may be used instead */
+  explained(choices) {
+    const weak = this.towards === "any" && choices.some(({ warnings }) => warnings.length > 0) ? [WORDS.cover.weak] : [];
+    return choices.map((one) => {
+      const { name, warnings, sentences } = one;
+      return { ...one, warnings: warnings.length ? warnings : weak, sentences: [...this.sentences(name), ...sentences] };
+    });
+  }
+
   /** @type {(choice: string) => string[]} what people are told about it, in the words of `fw.explain` */
   sentences(choice) {
     const { any, protection, shared, partly, told } = WORDS.cover;

@@ -105,10 +105,10 @@ function harmless(picture) {
  * @returns {(Explanation & {name: string, description: string | null})[]}
  */
 export function explainSurvey(survey, given = null) {
-  return survey.menu().map(({ name, mechanism, description, place }) => {
-    const { sentences: said, ...rest } = explain(mechanism, given?.[place]);
-    return { name, description, sentences: [...(survey.cover?.sentences(name) ?? []), ...said], ...rest };
+  const choices = survey.menu().map(({ name, mechanism, description, place }) => {
+    return { name, description, ...explain(mechanism, given?.[place]) };
   });
+  return survey.cover?.explained(choices) ?? choices;
 }
 
 /** @type {(survey: import("./survey.js").Survey) => string} that the choice is seen; a cover says more */

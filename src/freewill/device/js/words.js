@@ -75,7 +75,8 @@ export default {
     "protection": "Which protection is used is drawn, too: with a chance of {chance} it is another one of the list, never a weaker one. What follows is about this one.",
     "shared": "Where this one is used, another may have been chosen, so that your choice is not told for sure.",
     "partly": "Where this one is used, it is seen that you chose it or one that promises no more, and not which.",
-    "told": "Where this one is used, it is seen that you chose it."
+    "told": "Where this one is used, it is seen that you chose it.",
+    "weak": "Careful: what may be used in place of this one is weak."
   },
   "loss": {
     "distance": "Whoever sees your report, and guesses as well as anybody can, is off by {loss} on average.",
