@@ -171,6 +171,26 @@ def planned(row: str) -> None:
     fw.plan(survey(row), {"mine": 1.0}, people=1000)
 
 
+def paired(row: str) -> None:
+    mechanism = mechanisms()[row]
+    offered = {"mine": mechanism, "other": fw.KRR(mechanism.alphabet, 1.5)}
+    chosen = np.linspace(0.2, 0.8, mechanism.alphabet.size)
+    choice = {"mine": chosen, "other": 1 - chosen}
+    assert not fw.audit(fw.Survey(mechanism.alphabet, offered), choice=choice).holds
+
+
+def covered(row: str) -> None:
+    mechanism = mechanisms()[row]
+    cover = fw.Cover({"mine": mechanism, "other": fw.KRR(mechanism.alphabet, 1.5)})
+    assert cover.guarantee("mine").epsilon > 1
+
+
+def noisy(row: str) -> None:
+    from freewill.collector.releases import cells_of  # noqa: PLC0415
+
+    assert cells_of(survey(row))
+
+
 @dataclass(frozen=True)
 class Feature:
     """Something that is tried, and the reasons for which it may be refused."""
@@ -232,6 +252,25 @@ FEATURES = (
         "`fw.audit(exact=True)`",
         lambda row: fw.audit(mechanisms()[row], exact=True),
         (LISTED, (r"\(weights\(\)\)", "the class has no `weights()`, its sampler's own numbers")),
+    ),
+    Feature(
+        "`fw.audit(survey, choice=c)`",
+        paired,
+        ((r"Write its pair_witnesses", "its reports cannot be listed: no `pair_witnesses()`"),),
+    ),
+    Feature(
+        "in a `fw.Cover`",
+        covered,
+        (
+            ("is a family", "a family's epsilon is chosen, too: offer some one by one"),
+            ("promises nothing|tells nothing", 'with `towards="protection"` alone'),
+            ("several attributes", "records: each question has a cover of its own"),
+        ),
+    ),
+    Feature(
+        "`--release-epsilon`",
+        noisy,
+        (("noise is added to the count", "its reports cannot all be listed, or are too many"),),
     ),
     Feature(
         "`fw.inversion`",
