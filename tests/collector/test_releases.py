@@ -134,6 +134,9 @@ def test_everyone_is_told_rounded_numbers_and_the_administrator_live_ones(tmp_pa
             assert any(number % 10 for number in exact)
             assert shown
             assert not any(number % 10 for number in shown)
+        tables = [await client.get(f"{root}/table{query}", admin=own) for own in (False, True)]
+        named = ["-live.csv" in one.headers["content-disposition"] for one in tables]
+        assert named == [False, True]
         plan = await client.get(f"{root}/plan?target=0.1")
         if plan.status == 200:
             assert (plan.json["people"], plan.json["needed"] - plan.json["more"]) == (210, 210)

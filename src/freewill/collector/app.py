@@ -192,10 +192,14 @@ class Collector:
 
     @Operation(f"{SURVEY}/table", CSV, (404, 409, 422), access="viewer", query=(_OF,))
     async def table(self, request: Request, intake: Intake) -> Response:
-        """Return the estimate as CSV, as `freewill estimate --csv` writes it."""
+        """Return the estimate as CSV, as `freewill estimate --csv` writes it.
+
+        What is not for publication is called so: the name of the file ends in -live.
+        """
         seen = self._seen(request)
         text = await seen.after(seen.table, _subject(request, intake))
-        headers = {"content-disposition": f'attachment; filename="{intake.id}.csv"'}
+        name = f"{intake.id}-live.csv" if seen is self.estimates else f"{intake.id}.csv"
+        headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(text, 200, headers, media_type=CSV)
 
     @Operation(f"{SURVEY}/plan", openapi.Plan, (404, 409, 422), access="viewer", query=_QUESTION)

@@ -272,7 +272,8 @@ function exporting(what, ending, work) {
     status.textContent = "One moment.";
     try {
       const href = URL.createObjectURL(await work());
-      const link = make("a", { href, download: `${collector.survey}.${ending}` });
+      const live = last.people?.live ? "-live" : "";
+      const link = make("a", { href, download: `${collector.survey}${live}.${ending}` });
       link.click();
       setTimeout(() => URL.revokeObjectURL(href), 60_000);
       status.textContent = `Saved as ${link.download}.`;
