@@ -228,6 +228,14 @@ def test_newton_steps_arrive_in_a_few_steps():
     assert sum(steps) <= 165
 
 
+@pytest.mark.parametrize("rare", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_a_rare_output_is_not_reached_by_halves(rare):
+    likelihood = Likelihood(DenseOperator(np.eye(2)), np.array([1 - rare, rare]))
+    solution = columns.solve(likelihood, rare / 100, 60, np.array([0.5, 0.5]))
+    assert_certified(solution, likelihood, rare / 100)
+    assert solution.steps <= 16
+
+
 def test_a_newton_step_that_overflows_stays_where_it_is():
     _, pool, theta = newton_case(1)
     fitted = np.full(20, 1e-200)

@@ -135,6 +135,7 @@ def test_simulated_reports_have_their_law():
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize("theta", [BINOMIAL, np.full(20, 0.05)], ids=["binomial", "uniform"])
+@pytest.mark.usefixtures("rough_plans")
 def test_errors_of_values_are_those_of_theory(epsilon, theta):
     survey = fw.Survey(LINE, {"all": fw.KRR(LINE, epsilon)})
     plan = fw.plan(survey, theta=theta, people=50_000)
@@ -145,6 +146,7 @@ def test_errors_of_values_are_those_of_theory(epsilon, theta):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rough_plans")
 def test_worth_is_what_one_more_person_takes_off():
     shares = {"careful": 0.6, "relaxed": 0.4}
     plan = fw.plan(SURVEY, shares, theta=BINOMIAL, people=100_000, of="mean")
@@ -187,6 +189,7 @@ def test_needed_for_a_distance_is_where_the_distance_is_the_target(target):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rough_plans")
 def test_targets_at_the_ends():
     assert fw.plan(SURVEY, theta=BINOMIAL, people=100_000, target=50.0).needed == 2
     for of, target in ((None, 1e-8), ("mean", 1e-8)):
@@ -198,14 +201,17 @@ def test_targets_at_the_ends():
 
 @pytest.mark.slow
 def test_without_a_truth_the_worst_is_planned_for():
-    people = [100_000]
-    plan = fw.plan(SURVEY, people=people, target=0.05)
+    people, target = [100_000], 0.05
+    plan = fw.plan(SURVEY, people=people, target=target)
     each = {
-        name: fw.plan(SURVEY, theta=theta, people=people, target=0.05)
+        name: design_of(theta, *SURVEY.mechanisms.values()).distances
         for name, theta in truths(LINE).items()
     }
     assert set(plan.screened) == set(each)
-    needed = {name: one.needed or 0 for name, one in each.items()}
+    rough = {name: one.needed(target, 0.1) or 0 for name, one in each.items()}
+    # Two rough numbers differ by less than half: the worst is among those near the largest.
+    near = [name for name in each if rough[name] > 0.5 * max(rough.values())]
+    needed = {name: each[name].needed(target, 0.02) or 0 for name in near}
     assert plan.needed == pytest.approx(max(needed.values()), rel=0.05)
     # Two truths may be as bad as each other, within what simulated surveys tell.
     assert needed[plan.truth.split(",")[0]] > 0.9 * max(needed.values())
@@ -263,6 +269,7 @@ def test_large_alphabets_answer_functionals_and_refuse_the_rest():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rough_plans")
 def test_outputs_that_no_value_has_tell_nothing():
     law = np.array([[0.7, 0.3], [0.3, 0.7], [0.5, 0.5]])
     law[:, 1] -= (extra := np.array([0.0, 0.2, 0.4]))
@@ -288,6 +295,7 @@ def test_progress_is_told():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rough_plans")
 def test_a_plan_reads_well():
     text = str(fw.plan(SURVEY, theta=BINOMIAL, people=[100_000, 1_000_000], target=0.1))
     assert "careful 50 %, relaxed 50 %" in text

@@ -108,7 +108,7 @@ def _deadly(seed, numbers, folder, answers):
 @pytest.mark.slow
 def test_a_crash_and_a_hang_are_named_and_the_rest_is_tried(monkeypatch):
     monkeypatch.setattr(crew, "_work", _deadly)
-    found = {run.number: run for run in crew.outcomes(1, range(6), jobs=2, patience=6.0)}
+    found = {run.number: run for run in crew.outcomes(1, range(6), jobs=2, patience=2.0)}
     assert [found[number].verdict for number in range(6)] == [
         "accepted", "accepted", "crash", "accepted", "hang", "accepted",
     ]  # fmt: skip

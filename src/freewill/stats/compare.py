@@ -135,7 +135,7 @@ def compare(
     >>> monday = fw.collect([(coin, [0], [600]), (coin, [1], [400])])
     >>> tuesday = fw.collect([(coin, [0], [540]), (coin, [1], [460])])
     >>> print(fw.compare(monday, tuesday))
-    they differ (p = 0.0082)
+    they differ (p = 0.01)
     total variation 0.128 (0.02497 to 0.2201)
     95% intervals, one by one, of the other 1,000 people less the one 1,000 people
       yes  -0.1298  (-0.2236 to -0.03592)

@@ -362,7 +362,7 @@ def fit(
     {'people': True, 'identified': True, 'free choice': None, 'laws': None, 'information': None}
     >>> tuesday = fw.fit(fw.collect([(coin, [0, 1], [540, 460])]), start=monday.estimate)
     >>> monday.compare(tuesday).verdict
-    'they differ (p = 0.0082)'
+    'they differ (p = 0.01)'
     """
     made = Fit(checked_evidence(evidence, "fit"), start)
     usual = isinstance(method, str) and method == "gibu"

@@ -8,7 +8,7 @@ import numpy as np
 from freewill.core.types import FloatArray, IntArray
 from freewill.numeric.operators.base import Operator
 from freewill.stats.evidence import Evidence
-from freewill.stats.groups import Group
+from freewill.stats.groups import Group, grouped
 
 _DRAWS, _AT_ONCE = 5_000, 250
 _ENOUGH = 1_000
@@ -101,10 +101,10 @@ def _exchanged(own: list[tuple[Group, FloatArray]], theta: FloatArray) -> Draw |
     # Those who made other public choices cannot be exchanged.
     if many or kept.public is not None or not (kept.light and drawn.light):
         return None
-    counts: IntArray = np.concatenate([kept.counts, drawn.counts])
-    scored = np.concatenate(
-        [_scored(group.operator, theta, np.concatenate([more - less, less])) for group, _ in own]
-    )
+    # What both bodies reported is drawn once.
+    both = grouped(kept.mechanism, [(group.outputs, group.counts) for group, _ in own])
+    counts: IntArray = both.counts
+    scored = _scored(both.operator, theta, np.concatenate([more - less, less]))
     moved, fixed = np.split(scored, 2, axis=1)
     rest = counts @ fixed
     # One cell after the other, or person by person.

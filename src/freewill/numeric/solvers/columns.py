@@ -48,6 +48,8 @@ _NEGLIGIBLE = 0.01
 """Part of an even share from which on a value of a start has a column."""
 _UNIFORM = 0.01
 """Share of the uniform distribution with which a poor start is judged: no output is impossible."""
+_NEARLY = 0.98
+"""Of a step that would leave an output impossible: a rare one's p falls at once, not by halves."""
 _NEAR = 1e-6
 """Gap from which on float32 entries are not exact enough for a certificate."""
 
@@ -262,13 +264,13 @@ def _peaks(columns: ColumnPool, slope: FloatArray, level: float) -> IntArray:
     Those in use are left out, and so are those for which there is no room.
     """
     peak = slope > level
-    if columns.plane is not None:
+    peak[columns.cells] = False
+    if columns.plane is not None and peak.any():
         from scipy.ndimage import maximum_filter  # noqa: PLC0415
 
         neighbours = _SQUARE if columns.single else _CROSS
         around = maximum_filter(slope.reshape(columns.plane), footprint=neighbours, mode="nearest")
         peak &= slope >= around.ravel()
-    peak[columns.cells] = False
     values = np.flatnonzero(peak)
     return values[np.argsort(-slope[values], kind="stable")][: columns.room]
 
@@ -300,6 +302,9 @@ def _newton(
             change = length * growth - float(weights @ np.log(ahead / fitted))
             if change <= 1e-4 * length * descent + noise:
                 break
+        elif length == 1.0:
+            length = _NEARLY
+            continue
         length /= 2
     else:
         columns.forget()
