@@ -108,7 +108,7 @@ def spec(case: Case) -> str:
 
 def use(mechanism: fw.Mechanism) -> None:
     """Do with a small mechanism what everyone does: show, promise, draw, count, estimate."""
-    if mechanism.alphabet.size > _SMALL:
+    if mechanism.alphabet is None or mechanism.alphabet.size > _SMALL:  # silent on anything
         return
     _check_text(str(mechanism))
     _check_text(mechanism.guarantee().short)

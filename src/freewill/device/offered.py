@@ -24,7 +24,7 @@ def menu_of(offered: Any) -> Mapping[str, Mechanism]:
 def check_id(offered: Any, asked: Any) -> None:
     """Refuse a survey that is not the one that was asked for."""
     own = offered.id if isinstance(offered, Survey) else None
-    if own is None or own != asked:
+    if own is None or not isinstance(asked, str) or own != asked:
         what = f"the survey that came is {own}" if own else "a mechanism alone has no such id"
         raise DeviceError(
             f"survey_id={shown(asked)}, and {what}: it asks other things, or protects them "

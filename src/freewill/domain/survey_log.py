@@ -68,7 +68,7 @@ def verify_log(entries: Sequence[Mapping[str, Any]], head: str | None = None) ->
             )
         heads.append(_hash(dict(entry)))
     last = heads[-1] if heads else FIRST
-    if head is not None and head != last:
+    if head is not None and (not isinstance(head, str) or head != last):
         raise SurveyError(
             f"the log of surveys ends with the head {shown(last)}, and {shown(head)} was expected: "
             f"it is not the log that was seen elsewhere, or entries are missing."

@@ -1,6 +1,6 @@
 """One mechanism an attribute: the answers of a person to several questions, each protected."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
@@ -256,7 +256,9 @@ class Each(OfAttributes):
 
         Reports may also come as the texts that `written` gives.
         """
-        rows: list[Any] = [reports] if isinstance(reports, Mapping | str) else list(reports)
+        many = isinstance(reports, Iterable) and getattr(reports, "ndim", 1) > 0
+        alone = isinstance(reports, Mapping | str) or not many
+        rows: list[Any] = [reports] if alone else list(reports)
         if rows and all(isinstance(row, str) for row in rows):
             return np.asarray(self.read(rows))
         for row in rows:

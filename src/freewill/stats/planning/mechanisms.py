@@ -183,7 +183,7 @@ def _named(mechanisms: Any) -> dict[str, Mechanism]:
         given = dict(mechanisms)
     else:
         listed = list(mechanisms) if isinstance(mechanisms, list | tuple) else []
-        names = [brief(one) if is_mechanism(one) else str(one) for one in listed]
+        names = [brief(one) if is_mechanism(one) else shown(one) for one in listed]
         if len(set(names)) < len(names):
             names = [f"{number}. {name}" for number, name in enumerate(names, start=1)]
         given = dict(zip(names, listed, strict=True))
