@@ -27,5 +27,5 @@ class Unshown:
     ],
 )
 def test_it_is_refused_with_a_sentence(call, error):
-    with pytest.raises(error, match="expected|Ask whoever"):
+    with pytest.raises(error, match=r"expected|Ask whoever"):
         call()
