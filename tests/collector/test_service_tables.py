@@ -27,6 +27,7 @@ async def followed(client, what):
     return told
 
 
+@pytest.mark.later
 def test_a_distribution_a_question_and_a_table_of_two(tmp_path):
     rows, records = answers(PAIR, 4000, np.random.default_rng(1))
 

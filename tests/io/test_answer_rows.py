@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv, ipc, parquet
 
@@ -22,6 +22,7 @@ from answers_cases import (
 )
 from freewill.errors import ReportError
 from freewill.io.reading import InvalidReports, read
+from profiles import examples
 from report_cases import spark_missing
 
 ENGINES = ["duckdb", pytest.param("spark", marks=pytest.mark.slow)]
@@ -80,7 +81,7 @@ IDS = st.sampled_from([None, None, "", "a", "b"])
 
 @pytest.mark.parametrize("kind", FORMATS)
 @given(rows=st.lists(st.tuples(TEXTS, VALUES, TEXTS, VALUES, IDS), min_size=1, max_size=12))
-@settings(max_examples=25)
+@examples(25)
 def test_faulty_rows_are_refused_as_a_naive_reader_refuses_them(tmp_path_factory, kind, rows):
     survey = fw.Questionnaire(
         {
@@ -290,7 +291,7 @@ def test_read_reports_warns_and_writing_refuses_what_was_not_chosen(tmp_path):
 
 
 @given(questionnaires(), st.integers(1, 80), st.integers(0, 9))
-@settings(max_examples=30)
+@examples(30)
 def test_evidence_files_hold_every_combination_and_merge(tmp_path_factory, survey, people, seed):
     evidence = read_back = None
     parts = answered(survey, people, seed)
