@@ -9,8 +9,9 @@ import freewill as fw
 from cli_cases import refused, run_json
 from freewill.collector import sqlite
 from freewill.collector.database import StoreError
+from freewill.collector.reading import read_store
 from freewill.collector.sqlite import Sqlite
-from freewill.collector.store import Store, open_store, read_store
+from freewill.collector.store import Store, open_store
 from freewill.collector.surveys import Upload, to_bytes
 from hostile_stores import ENDLESS, ID, PEOPLE, READ, REFUSED, SURVEY, honest
 

@@ -113,7 +113,7 @@ def read_with_progress(
 
 
 def _read_store(sources: list[str], survey: Survey, holding: ExitStack) -> "Reading":
-    from freewill.collector import store as stores  # noqa: PLC0415
+    from freewill.collector import reading as stores  # noqa: PLC0415
     from freewill.io.reading import Reading  # noqa: PLC0415
 
     if len(sources) > 1:

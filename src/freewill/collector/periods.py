@@ -1,0 +1,174 @@
+"""Periods: the days whose reports a store counts together, and apart from those of other days.
+
+Each period of a survey has numbers of its own for the mechanisms, under which counts and pages lie.
+A period that few answer goes on until the next border, so that each has some people to hide among.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import groupby
+from operator import attrgetter, itemgetter
+
+from freewill.collector.database import FIRST_WITH_PERIODS, Database, Reader, StoreError
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.survey import Survey
+
+FEWEST = 100
+"""People whom a period has before another one begins."""
+_MOST = 1 << 16
+"""Periods of a survey: days of 179 years."""
+
+
+@dataclass(frozen=True)
+class Period:
+    """Days whose reports are counted together, under numbers of their own."""
+
+    start: str
+    """Its first day; nothing before the first report."""
+    offered: Mapping[str, Mechanism]
+    """The mechanisms by their names."""
+    numbers: Mapping[str, int]
+    """Of the mechanisms, by their ids."""
+
+
+def border_of(every: str, day: str) -> str:
+    """Return the last day, up to some day, on which a period may begin.
+
+    >>> [border_of(every, "2026-11-18") for every in ("day", "week", "month", "none")]
+    ['2026-11-18', '2026-11-16', '2026-11-01', '']
+    """
+    if every == "none":
+        return ""
+    on = date.fromisoformat(day)
+    if every == "week":
+        on -= timedelta(days=on.weekday())
+    return (on.replace(day=1) if every == "month" else on).isoformat()
+
+
+def numbers_of(view: Reader, own: str, offered: int) -> dict[str, dict[str, int]]:
+    """Return the numbers of a survey's mechanisms by the first days of its periods, in order."""
+    if view.version < FIRST_WITH_PERIODS:
+        query = "SELECT '', mechanism, number FROM mechanisms WHERE survey = ? LIMIT ?"
+    else:
+        query = (
+            "SELECT period, mechanism, number FROM mechanisms WHERE survey = ? "
+            "ORDER BY period, number LIMIT ?"
+        )
+    rows = view.rows(query, (own, _MOST * offered))
+    by_period = groupby(rows, itemgetter(0))
+    return {start: {key: number for _, key, number in some} for start, some in by_period}
+
+
+def periods_of(view: Reader, own: str, offered: Mapping[str, Mechanism]) -> tuple[Period, ...]:
+    """Return the periods of a survey in a store, after checking that all of it is there."""
+    ids = {mechanism.id for mechanism in offered.values()}
+    numbers = numbers_of(view, own, len(ids))
+    for start, some in numbers.items():
+        fine = isinstance(start, str) and some.keys() == ids and (not start or _is_day(start))
+        if not fine or any(type(number) is not int for number in some.values()):
+            raise not_itself(own)
+    if not numbers:
+        raise not_itself(own)
+    if view.version < FIRST_WITH_PERIODS:
+        numbers = {_first_day(view, numbers[""].values()): numbers[""]}
+    return tuple(Period(start, offered, some) for start, some in numbers.items())
+
+
+def spans_of(periods: Iterable[Period]) -> list[tuple[str, str | None, list[Period]]]:
+    """Return the periods of all rounds by their first days, each until the next; the last goes on.
+
+    >>> [(start, end) for start, end, _ in spans_of([Period("2026-11-16", {}, {})])]
+    [('2026-11-16', None)]
+    """
+    begun = sorted((one for one in periods if one.start), key=attrgetter("start"))
+    starts = {start: list(some) for start, some in groupby(begun, attrgetter("start"))}
+    ends = [*list(starts)[1:], None]
+    return [(start, end, some) for (start, some), end in zip(starts.items(), ends, strict=True)]
+
+
+def not_itself(own: str) -> StoreError:
+    """Return the error of a survey that its id does not fit."""
+    return StoreError(
+        f"survey {own} in the store is not what its id says: the store is damaged, or of another "
+        f"release. Restore it from a backup."
+    )
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def _first_day(view: Reader, numbers: Iterable[int]) -> str:
+    """Return the first day on which somebody answered, of periods that do not say it."""
+    query = "SELECT min(day) FROM days WHERE mechanism = ?"
+    days = [day for number in numbers for (day,) in view.rows(query, (number,))]
+    return min(filter(_is_day, filter(None, days)), default="")
+
+
+class Places:
+    """Under which numbers reports count today, looked up once a day for each survey.
+
+    Called within a transaction of `database`: what it finds is kept when that is (`keep`).
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._day = ""
+        self._numbers: dict[str, dict[int, int]] = {}
+        """By the survey."""
+        self._kept = True
+
+    def of(self, surveys: Iterable[Survey], day: str) -> dict[int, int]:
+        """Return the numbers of today's periods of some surveys, by those of their first ones."""
+        if day != self._day or not self._kept:
+            self._day, self._numbers = day, {}
+        self._kept = False
+        numbers: dict[int, int] = {}
+        for survey in surveys:
+            if survey.id not in self._numbers:
+                self._numbers[survey.id] = placed(self._database, survey, day)
+            numbers |= self._numbers[survey.id]
+        return numbers
+
+    def keep(self) -> None:
+        """Know that the transaction was not undone."""
+        self._kept = True
+
+
+def placed(database: Database, survey: Survey, day: str) -> dict[int, int]:
+    """Return under which numbers reports of a day count, by the numbers of the first period.
+
+    A period begins on a border if the one before had enough people by then. That follows from what
+    is stored, so that several collectors agree on it, and those that come later on the same day.
+    """
+    own, every = survey.id, survey.period
+    numbers = numbers_of(database, own, len(survey.mechanisms))
+    starts = [*numbers]
+    first, last = starts[0], starts[-1]
+    border = border_of(every, day)
+    if not last:
+        begin = "UPDATE mechanisms SET period = ? WHERE survey = ? AND period = ''"
+        database.run(begin, [(border or day, own)])
+    elif border > last and _people_before(database, numbers[last], border) >= FEWEST:
+        numbers[border] = added(database, own, sorted(numbers[first]), border)
+    current = max((start for start in numbers if start <= day), default=first)
+    return {number: numbers[current][key] for key, number in numbers[first].items()}
+
+
+def added(database: Database, own: str, mechanisms: Sequence[str], start: str) -> dict[str, int]:
+    """Give numbers to the mechanisms of a new period."""
+    ((last,),) = database.rows("SELECT coalesce(max(number), 0) FROM mechanisms")
+    numbers = {key: int(last) + place for place, key in enumerate(mechanisms, 1)}
+    rows = [(number, own, key, start) for key, number in numbers.items()]
+    database.run("INSERT INTO mechanisms VALUES (?, ?, ?, ?)", rows)
+    return numbers
+
+
+def _people_before(view: Reader, numbers: Mapping[str, int], border: str) -> int:
+    query = "SELECT coalesce(sum(people), 0) FROM days WHERE mechanism = ? AND day < ?"
+    some = (row for number in numbers.values() for row in view.rows(query, (number, border)))
+    return sum(int(people) for (people,) in some)
