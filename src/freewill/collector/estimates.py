@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 from freewill.collector.answers import RefusedError
 from freewill.collector.database import Reader
-from freewill.collector.questions import Records, Subject, cell_weights, table_of
+from freewill.collector.periods import EVER
+from freewill.collector.questions import Records, Subject, asked_for, cell_weights, table_of
 from freewill.collector.sources import Source
 from freewill.collector.surveys import Release, chosen_of, people_of
 from freewill.core.frames import csv_text
@@ -189,9 +190,9 @@ class Estimates:
 
     def latest(self, subject: Subject) -> Latest:
         """Make the estimate of what is there now, unless nothing came since the last one."""
-        survey, of = subject
+        survey, of, span = subject
         with self.source.store.view() as view:
-            stored = self.source.survey(view, survey)
+            stored = asked_for(self.source.survey(view, survey), span)
             people = people_of(view, stored)
             self._refuse_few(people)
             before = self._latest.get(subject)
@@ -203,7 +204,8 @@ class Estimates:
             evidence = self.records.about(view, stored, people, of)
             self._refuse_few(evidence.people)
             made = self.source.fit(evidence, before.estimate if before else None)
-            document = {**made.estimate.to_dict(), "survey": survey, "closed": stored.closed}
+            document = {**made.estimate.to_dict(), "survey": stored.id, "closed": stored.closed}
+            document |= {"days": days_of(stored)} if span != EVER else {}
             document |= {"of": list(of)} if of else {}
             document |= {"table": table_of(made.estimate)} if len(of) > 1 else {}
             document |= {"release": stored.release.described()} if stored.release else {}
@@ -343,7 +345,7 @@ class Later:
         try:
             # The view is closed at once: one open for minutes would let the journal grow.
             with self.source.store.view() as view:
-                stored = self.source.survey(view, subject.survey)
+                stored = asked_for(self.source.survey(view, subject.survey), subject.span)
                 everyone = people_of(view, stored)
                 evidence = self.records.about(view, stored, everyone, subject.of)
             people = evidence.people

@@ -9,15 +9,19 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import groupby
 from operator import attrgetter, itemgetter
+from typing import NamedTuple
 
 from freewill.collector.database import FIRST_WITH_PERIODS, Database, Reader, StoreError
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.survey import Survey
+from freewill.errors import ParameterError
 
 FEWEST = 100
 """People whom a period has before another one begins."""
 _MOST = 1 << 16
 """Periods of a survey: days of 179 years."""
+_SHOWN = 8
+"""Periods that a message names."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def periods_of(view: Reader, own: str, offered: Mapping[str, Mechanism]) -> tupl
     ids = {mechanism.id for mechanism in offered.values()}
     numbers = numbers_of(view, own, len(ids))
     for start, some in numbers.items():
-        fine = isinstance(start, str) and some.keys() == ids and (not start or _is_day(start))
+        fine = isinstance(start, str) and some.keys() == ids and (not start or is_day(start))
         if not fine or any(type(number) is not int for number in some.values()):
             raise not_itself(own)
     if not numbers:
@@ -87,6 +91,58 @@ def spans_of(periods: Iterable[Period]) -> list[tuple[str, str | None, list[Peri
     return [(start, end, some) for (start, some), end in zip(starts.items(), ends, strict=True)]
 
 
+class Span(NamedTuple):
+    """Days that are asked about: the first and the last one, nothing where all are meant."""
+
+    first: str = ""
+    last: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.first}..{self.last}"
+
+
+EVER = Span()
+
+
+def chosen(periods: Iterable[Period], span: Span, today: str) -> list[Period]:
+    """Return the periods of some days, whole; refuse days that cut one, or of which there is none.
+
+    >>> weeks = [Period("2026-11-02", {}, {}), Period("2026-11-09", {}, {})]
+    >>> [one.start for one in chosen(weeks, Span("2026-11-02", "2026-11-08"), "2026-11-18")]
+    ['2026-11-02']
+    >>> chosen(weeks, Span("2026-11-04"), "2026-11-18")
+    Traceback (most recent call last):
+    freewill.errors.ParameterError: 2026-11-04..: within a period, and what came in one is not told
+    apart. Periods: 2026-11-02..2026-11-08, 2026-11-09.. (until now).
+    """
+    spans = [
+        (start, day_before(end) if end else max(start, today), some)
+        for start, end, some in spans_of(periods)
+    ]
+    picked = [
+        (start, last, some)
+        for start, last, some in spans
+        if not (span.last and start > span.last) and last >= span.first
+    ]
+    cut = any(start < span.first or (span.last and last > span.last) for start, last, _ in picked)
+    if cut or not picked:
+        named = [f"{start}..{last}" for start, last, _ in spans[-_SHOWN:]]
+        named[-1:] = [f"{start}.. (until now)" for start, _, _ in spans[-1:]]
+        fault = "within a period, and what came in one is not told apart" if cut else "nobody"
+        more = "..., " if len(spans) > _SHOWN else ""
+        raise ParameterError(f"{span}: {fault}. Periods: {more}{', '.join(named) or 'none yet'}.")
+    return [one for _, _, some in picked for one in some]
+
+
+def day_before(day: str) -> str:
+    """Return the day before.
+
+    >>> day_before("2026-03-01")
+    '2026-02-28'
+    """
+    return (date.fromisoformat(day) - timedelta(days=1)).isoformat()
+
+
 def not_itself(own: str) -> StoreError:
     """Return the error of a survey that its id does not fit."""
     return StoreError(
@@ -95,7 +151,12 @@ def not_itself(own: str) -> StoreError:
     )
 
 
-def _is_day(text: str) -> bool:
+def is_day(text: str) -> bool:
+    """Say whether a text is a day.
+
+    >>> is_day("2026-11-02"), is_day("2026-11-31")
+    (True, False)
+    """
     try:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:
@@ -106,7 +167,7 @@ def _first_day(view: Reader, numbers: Iterable[int]) -> str:
     """Return the first day on which somebody answered, of periods that do not say it."""
     query = "SELECT min(day) FROM days WHERE mechanism = ?"
     days = [day for number in numbers for (day,) in view.rows(query, (number,))]
-    return min(filter(_is_day, filter(None, days)), default="")
+    return min(filter(is_day, filter(None, days)), default="")
 
 
 class Places:

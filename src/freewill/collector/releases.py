@@ -184,8 +184,9 @@ class Releases:
         counts: IntArray = new + np.frombuffer(before or bytes(new.nbytes), "<i8")
         return counts.astype("<i8").tobytes()
 
-    def survey(self, view: Reader, own: str) -> StoredSurvey:
-        """Return a survey as the last release has it."""
+    def survey(self, view: Reader, key: str) -> StoredSurvey:
+        """Return a survey as the last release has it; by its name, the round that is served."""
+        own = self.store.served_round(key)
         row, stored = self._row(view, own), self.store.survey(view, own)
         if not row.number:
             advice = (
@@ -205,8 +206,9 @@ class Releases:
         # Without numbers, nothing leads to the exact counts.
         return replace(stored, periods=(), release=release, published=evidence)
 
-    def last(self, view: Reader, own: str) -> Release | None:
+    def last(self, view: Reader, key: str) -> Release | None:
         """Return which release of a survey is the last; None before the first."""
+        own = self.store.served_round(key)
         row = self._row(view, own) if own in self._ids else _Row()
         return Release(row.number, row.made) if row.number else None
 

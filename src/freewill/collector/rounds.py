@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from freewill.collector.database import FIRST_WITH_PERIODS, Database, Reader, StoreError
@@ -139,26 +140,38 @@ def canonical_of(spec: Spec) -> str:
     return json.dumps(spec, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
+def other_rounds(
+    view: Reader, own: str, survey: Survey
+) -> list[tuple[Survey, dict[str, int], str]]:
+    """Return the other rounds of a survey, the earliest first, without their texts.
+
+    Beside each are the numbers of its first period, and what the keys of its ids hash.
+    """
+    if not survey.name:
+        return []
+    query = "SELECT id, law, head FROM surveys WHERE name = ? AND id <> ? ORDER BY id LIMIT ?"
+    rounds = []
+    for other, law, head in list(view.rows(query, (survey.name, own, _MOST_ROUNDS))):
+        before = survey_of(law, other, head)
+        _same_values(survey, before)
+        first = periods_of(view, other, before.mechanisms)[0]
+        rounds.append((first.start, before, dict(first.numbers), head))
+    return [(*one,) for _, *one in sorted(rounds, key=itemgetter(0))]
+
+
 def with_rounds(view: Reader, stored: StoredSurvey) -> StoredSurvey:
     """Return a survey with the periods of all rounds of its name.
 
     A mechanism of an earlier round is called as it is now, where it is on offer still; where its
     name is another's, the number of the round tells them apart.
     """
-    if not stored.survey.name:
-        return stored
-    query = "SELECT id, law, head FROM surveys WHERE name = ? AND id <> ? ORDER BY id LIMIT ?"
-    rows = list(view.rows(query, (stored.survey.name, stored.id, _MOST_ROUNDS)))
-    others = [(own, survey_of(law, own, head)) for own, law, head in rows]
-    found = [(periods_of(view, own, other.mechanisms), own, other) for own, other in others]
-    found.sort(key=lambda one: (one[0][0].start, one[1]))
     names = {mechanism.id: name for name, mechanism in stored.survey.mechanisms.items()}
     periods = [*stored.periods]
-    for number, (some, _, other) in enumerate(found, 1):
-        _same_values(stored.survey, other)
+    for number, (other, _, _) in enumerate(other_rounds(view, stored.id, stored.survey), 1):
         offered = _renamed(other.mechanisms, names, number)
+        some = periods_of(view, other.id, other.mechanisms)
         periods += (replace(period, offered=offered) for period in some)
-    return replace(stored, periods=tuple(sorted(periods, key=lambda one: one.start)))
+    return replace(stored, periods=tuple(sorted(periods, key=attrgetter("start"))))
 
 
 def _renamed(
@@ -202,11 +215,6 @@ def survey_of(law: str, own: str, head: str) -> Survey:
     except (FreewillError, ValueError, TypeError, AttributeError):
         pass
     raise not_itself(own)
-
-
-def aliases(view: Reader) -> dict[str, str]:
-    """Return the ids of surveys by those that they had in older versions."""
-    return dict(view.rows("SELECT old, survey FROM aliases"))
 
 
 def surveys_in_words(view: Reader) -> str:

@@ -17,7 +17,7 @@ from freewill.collector.database import Database, Reader
 from freewill.collector.ids import Ids, Settled
 from freewill.collector.keys import SECRET_BYTES, keys_of
 from freewill.collector.periods import Places, added, numbers_of, periods_of
-from freewill.collector.rounds import taken_in
+from freewill.collector.rounds import other_rounds, taken_in, with_rounds
 from freewill.collector.survey_log import Place, add_entry, served
 from freewill.collector.surveys import Row, Stored, StoredSurvey, Upload, evidence_of, today
 from freewill.collector.tokens import Role, token_digest
@@ -69,6 +69,7 @@ class Store:
         self._widths: dict[int, int] = {}
         self._heads: dict[int, bytes] = {}
         self._surveys: dict[str, Survey] = {}
+        self._named: dict[str, str] = {}
         self._places = Places(database)
         self._logged: dict[str, Place] = {}
         with database.writing():
@@ -135,18 +136,46 @@ class Store:
             numbers = numbers or added(self._database, own, offered, "")
             devices = devices_hash(survey.for_devices())
             self._logged[own] = served(self._database, own, devices, today())
-        self._surveys[own] = survey
+        self._know(survey, numbers, head)
+        if survey.name:
+            self._named[survey.name] = own
+        return numbers
+
+    def _know(self, survey: Survey, numbers: Mapping[str, int], head: str) -> None:
+        """Know how reports of a survey lie in the store."""
+        self._surveys[survey.id] = survey
         for mechanism in survey.mechanisms.values():
             self._heads[numbers[mechanism.id]] = self._secret + bytes.fromhex(head)
             if not mechanism.output_space.repeats:
                 self._widths[numbers[mechanism.id]] = surveys.row_width(mechanism)
-        return numbers
 
-    def survey(self, view: Reader, survey: str) -> StoredSurvey:
-        """Return a survey that was added, as it stands in a view of the store."""
-        added = self._surveys[survey]
-        ((closed,),) = view.rows("SELECT closed_on FROM surveys WHERE id = ?", (survey,))
-        return StoredSurvey(survey, added, periods_of(view, survey, added.mechanisms), closed)
+    def earlier_rounds(self, own: str) -> list[tuple[Survey, dict[str, int]]]:
+        """Return the other rounds of a survey that was added, with numbers as `add` returns them.
+
+        What was drawn for one of them is still taken in.
+        """
+        with self.view() as view:
+            rounds = other_rounds(view, own, self._surveys[own])
+        for survey, numbers, head in rounds:
+            self._know(survey, numbers, head)
+        return [(survey, numbers) for survey, numbers, _ in rounds]
+
+    def aliases(self) -> dict[str, str]:
+        """Return the ids of surveys by those that they had in older versions."""
+        with self.view() as view:
+            return dict(view.rows("SELECT old, survey FROM aliases"))
+
+    def served_round(self, key: str) -> str:
+        """Return the id of a survey that was added, by it or by its name."""
+        return self._named.get(key, key)
+
+    def survey(self, view: Reader, key: str) -> StoredSurvey:
+        """Return a survey that was added, as it stands in a view; by its name, with all rounds."""
+        own = self.served_round(key)
+        survey = self._surveys[own]
+        ((closed,),) = view.rows("SELECT closed_on FROM surveys WHERE id = ?", (own,))
+        stored = StoredSurvey(own, survey, periods_of(view, own, survey.mechanisms), closed)
+        return with_rounds(view, stored) if key in self._named else stored
 
     def logged(self, survey: str) -> Place:
         """Return where the public log says that a survey is served as it was added here."""

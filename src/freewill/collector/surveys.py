@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from freewill.collector.database import Reader, StoreError
-from freewill.collector.periods import Period
+from freewill.collector.periods import EVER, Period, Span, chosen
 from freewill.core.types import Reports, checked_counts, slices
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.survey import Survey
@@ -158,9 +158,18 @@ class StoredSurvey:
     published: Evidence | None = None
     """What is published in the place of what was counted."""
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Of all mechanisms in all periods: what tells it from others, and other days of it."""
+        return tuple(number for period in self.periods for number in period.numbers.values())
+
     def during(self, periods: Iterable[Period]) -> "StoredSurvey":
         """Return what some of its periods have."""
         return replace(self, periods=tuple(periods))
+
+    def within(self, span: Span) -> "StoredSurvey":
+        """Return what it has of some days, which no period may reach beyond."""
+        return self if span == EVER else self.during(chosen(self.periods, span, today()))
 
 
 def people_by_day(view: Reader, stored: StoredSurvey) -> dict[str, dict[str, int]]:
