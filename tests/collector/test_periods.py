@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from freewill.collector import periods
 from freewill.collector.database import StoreError
-from freewill.collector.periods import border_of, spans_of
+from freewill.collector.periods import border_of
 from freewill.collector.store import open_store
 from freewill.collector.surveys import Stored, Upload, evidence_of, people_of, to_bytes
 from service_cases import ID, SURVEY
@@ -48,10 +48,7 @@ def spans(store):
     """Return the periods of a store with how many people they have."""
     with store.view() as view:
         stored = store.survey(view, ID)
-        return [
-            (start, end, people_of(view, stored.during(some)))
-            for start, end, some in spans_of(stored.periods)
-        ]
+        return [(start, end, people_of(view, some)) for start, end, some in stored.spans]
 
 
 def test_a_week_with_enough_people_ends_on_sunday(store):
@@ -75,8 +72,8 @@ def test_what_a_period_has_is_what_came_in_it(store):
     by_day = answered(store, {"2026-11-04": 3, "2026-11-09": 4, "2026-11-17": 2})
     with store.view() as view:
         stored = store.survey(view, ID)
-        for rows, (_, _, some) in zip(by_day.values(), spans_of(stored.periods), strict=True):
-            found = evidence_of(view, stored.during(some))
+        for rows, (_, _, some) in zip(by_day.values(), stored.spans, strict=True):
+            found = evidence_of(view, some)
             assert found.people == len(rows)
             (group,) = found.only("bits").groups
             reports = np.concatenate([outputs for outputs, _ in group.blocks()])

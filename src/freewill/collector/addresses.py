@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from freewill.collector.answers import RefusedError
 from freewill.collector.intake import Intake
+from freewill.collector.periods import EVER, Span
 from freewill.collector.records import intake_of
 from freewill.collector.store import Store
 from freewill.domain.survey import Survey
@@ -16,6 +17,11 @@ class Found(NamedTuple):
 
     intake: Intake
     key: str
+
+    def file_name(self, span: Span) -> str:
+        """Return what a file is called that holds what came on some days."""
+        days = "" if span == EVER else f"-{span}".replace("..", "-")
+        return f"{self.key}{days}".rstrip("-")
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,9 @@ def addresses_of(store: Store, surveys: Iterable[Survey], *, mended: bool = Fals
         for before, numbers in store.earlier_rounds(own)
         if before.id not in served
     }
-    moved = {old: own for old, own in store.aliases().items() if own in served and old not in served}
+    moved = {
+        old: own for old, own in store.aliases().items() if own in served and old not in served
+    }
     moved |= {old: own for old, (own, _) in earlier.items()}
     return Addresses(served, named, moved, {old: intake for old, (_, intake) in earlier.items()})
 

@@ -18,7 +18,7 @@ from freewill.collector.database import Reader
 from freewill.collector.periods import EVER
 from freewill.collector.questions import Records, Subject, asked_for, cell_weights, table_of
 from freewill.collector.sources import Source
-from freewill.collector.surveys import Release, chosen_of, people_of
+from freewill.collector.surveys import Release, chosen_of, days_of, people_of
 from freewill.core.frames import csv_text
 from freewill.core.presented import json_bytes, portable
 from freewill.domain.alphabets.base import attributes_of
@@ -47,6 +47,8 @@ _MOST_BANDED = 1024
 _LAW_BYTES = 1 << 27
 """Bytes of the laws of all mechanisms up to which they are tested, which takes some six times as
 many: 2,300 values of three mechanisms, and a gigabyte."""
+_MOST_KEPT = 256
+"""Last estimates, of all surveys, questions and spans of days."""
 _ELSEWHERE = "Download the evidence and run `freewill check`"
 WAITING = "being computed: it takes a while, and is shown when it is ready"
 BEYOND = (
@@ -213,6 +215,8 @@ class Estimates:
             document |= uncertainty_of(made) if at_once else {}
         whole = json_bytes(self.source.shown(document)) if at_once else None
         estimate = replace(made.estimate, evidence=None)
+        while len(self._latest) >= _MOST_KEPT:
+            self._latest.pop(next(iter(self._latest)), None)
         self._latest[subject] = Latest(estimate, document, stored.closed, whole, *now[1:])
         return self._latest[subject]
 

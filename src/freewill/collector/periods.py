@@ -36,6 +36,11 @@ class Period:
     """Of the mechanisms, by their ids."""
 
 
+def every_of(survey: Survey) -> str:
+    """Return by which periods a survey is counted: days, weeks (also if left out), months, none."""
+    return survey.period or "week"
+
+
 def border_of(every: str, day: str) -> str:
     """Return the last day, up to some day, on which a period may begin.
 
@@ -104,34 +109,30 @@ class Span(NamedTuple):
 EVER = Span()
 
 
-def chosen(periods: Iterable[Period], span: Span, today: str) -> list[Period]:
-    """Return the periods of some days, whole; refuse days that cut one, or of which there is none.
+def chosen(periods: Sequence[tuple[str, str | None]], span: Span, today: str) -> list[str]:
+    """Return the first days of the periods of some days; refuse days that cut one, or have none.
 
-    >>> weeks = [Period("2026-11-02", {}, {}), Period("2026-11-09", {}, {})]
-    >>> [one.start for one in chosen(weeks, Span("2026-11-02", "2026-11-08"), "2026-11-18")]
+    >>> weeks = [("2026-11-02", "2026-11-09"), ("2026-11-09", None)]
+    >>> chosen(weeks, Span("2026-11-02", "2026-11-08"), "2026-11-18")
     ['2026-11-02']
     >>> chosen(weeks, Span("2026-11-04"), "2026-11-18")
     Traceback (most recent call last):
     freewill.errors.ParameterError: 2026-11-04..: within a period, and what came in one is not told
     apart. Periods: 2026-11-02..2026-11-08, 2026-11-09.. (until now).
     """
-    spans = [
-        (start, day_before(end) if end else max(start, today), some)
-        for start, end, some in spans_of(periods)
-    ]
-    picked = [
-        (start, last, some)
-        for start, last, some in spans
-        if not (span.last and start > span.last) and last >= span.first
-    ]
-    cut = any(start < span.first or (span.last and last > span.last) for start, last, _ in picked)
+    latest = span.last or "9999-12-31"
+    whole = [(start, day_before(end) if end else max(start, today)) for start, end in periods]
+    picked = [(start, last) for start, last in whole if start <= latest and last >= span.first]
+    cut = any(start < span.first or last > latest for start, last in picked)
     if cut or not picked:
-        named = [f"{start}..{last}" for start, last, _ in spans[-_SHOWN:]]
-        named[-1:] = [f"{start}.. (until now)" for start, _, _ in spans[-1:]]
+        named = [
+            f"{start}..{day_before(end) if end else ' (until now)'}"
+            for start, end in periods[-_SHOWN:]
+        ]
         fault = "within a period, and what came in one is not told apart" if cut else "nobody"
-        more = "..., " if len(spans) > _SHOWN else ""
+        more = "..., " if len(periods) > _SHOWN else ""
         raise ParameterError(f"{span}: {fault}. Periods: {more}{', '.join(named) or 'none yet'}.")
-    return [one for _, _, some in picked for one in some]
+    return [start for start, _ in picked]
 
 
 def day_before(day: str) -> str:
@@ -206,7 +207,7 @@ def placed(database: Database, survey: Survey, day: str) -> dict[int, int]:
     A period begins on a border if the one before had enough people by then. That follows from what
     is stored, so that several collectors agree on it, and those that come later on the same day.
     """
-    own, every = survey.id, survey.period
+    own, every = survey.id, every_of(survey)
     numbers = numbers_of(database, own, len(survey.mechanisms))
     starts = [*numbers]
     first, last = starts[0], starts[-1]

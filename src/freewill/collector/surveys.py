@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from freewill.collector.database import Reader, StoreError
-from freewill.collector.periods import EVER, Period, Span, chosen
+from freewill.collector.periods import EVER, Period, Span, chosen, day_before, spans_of
 from freewill.core.types import Reports, checked_counts, slices
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.survey import Survey
@@ -153,6 +153,8 @@ class StoredSurvey:
     """In their order; where it has rounds, of all of them."""
     closed: str | None
     """The day on which it was closed."""
+    until: str | None = None
+    """The first day after its periods; None where the last one goes on."""
     release: Release | None = None
     """What of it is published; None for all that is stored now."""
     published: Evidence | None = None
@@ -163,13 +165,22 @@ class StoredSurvey:
         """Of all mechanisms in all periods: what tells it from others, and other days of it."""
         return tuple(number for period in self.periods for number in period.numbers.values())
 
-    def during(self, periods: Iterable[Period]) -> "StoredSurvey":
-        """Return what some of its periods have."""
-        return replace(self, periods=tuple(periods))
+    @property
+    def spans(self) -> list[tuple[str, str | None, "StoredSurvey"]]:
+        """Its periods: the first day, that of the next one, and what all rounds have of it."""
+        return [
+            (start, end or self.until, replace(self, periods=tuple(some), until=end or self.until))
+            for start, end, some in spans_of(self.periods)
+        ]
 
     def within(self, span: Span) -> "StoredSurvey":
         """Return what it has of some days, which no period may reach beyond."""
-        return self if span == EVER else self.during(chosen(self.periods, span, today()))
+        if span == EVER:
+            return self
+        some = chosen([(start, end) for start, end, _ in self.spans], span, today())
+        picked = [(end, one) for start, end, one in self.spans if start in some]
+        periods = chain.from_iterable(one.periods for _, one in picked)
+        return replace(self, periods=tuple(periods), until=picked[-1][0])
 
 
 def people_by_day(view: Reader, stored: StoredSurvey) -> dict[str, dict[str, int]]:
@@ -203,6 +214,12 @@ def _ordered(rows: Iterable[tuple[Any, Any]], kind: type) -> Iterator[tuple[Any,
             raise ValueError("keys that are none, or not in their order")
         before = key
         yield key, content
+
+
+def days_of(stored: StoredSurvey) -> dict[str, str | None]:
+    """Return which days the periods of a survey cover, as JSON has it; the last one may go on."""
+    starts = [start for start, _, _ in spans_of(stored.periods)]
+    return {"from": min(starts, default=None), "to": stored.until and day_before(stored.until)}
 
 
 def chosen_of(view: Reader, stored: StoredSurvey) -> dict[str, int]:
