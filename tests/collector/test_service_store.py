@@ -300,7 +300,7 @@ def test_a_changed_survey_or_count_in_the_file_is_noticed(store, tmp_path):
             store._database.run(f"DELETE FROM {table} WHERE {column} = ?", [(what[0],)])
     assert store.evidence(ID).people
     with store._writing():
-        store._database.run("UPDATE surveys SET spec = replace(spec, ?, ?)", [("0.1", "0.2")])
+        store._database.run("UPDATE surveys SET law = replace(law, ?, ?)", [("0.1", "0.2")])
     with pytest.raises(StoreError, match="not what its id says"), ExitStack() as stack:
         read_store(tmp_path / "store.db", SURVEY, stack)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from freewill.collector.database import FIRST_WITH_PERIODS, Database, Reader, StoreError
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.survey import Survey
-from freewill.errors import ParameterError
+from freewill.errors import ParameterError, shown
 
 FEWEST = 100
 """People whom a period has before another one begins."""
@@ -91,9 +91,9 @@ def spans_of(periods: Iterable[Period]) -> list[tuple[str, str | None, list[Peri
     [('2026-11-16', None)]
     """
     begun = sorted((one for one in periods if one.start), key=attrgetter("start"))
-    starts = {start: list(some) for start, some in groupby(begun, attrgetter("start"))}
-    ends = [*list(starts)[1:], None]
-    return [(start, end, some) for (start, some), end in zip(starts.items(), ends, strict=True)]
+    by_start = [(start, list(some)) for start, some in groupby(begun, attrgetter("start"))]
+    ends = [*(start for start, _ in by_start[1:]), None]
+    return [(start, end, some) for (start, some), end in zip(by_start, ends, strict=False)]
 
 
 class Span(NamedTuple):
@@ -107,6 +107,22 @@ class Span(NamedTuple):
 
 
 EVER = Span()
+
+
+def read_span(text: str) -> Span:
+    """Read the days that a command names.
+
+    >>> read_span("2026-11-02..2026-11-15"), read_span("2026-11-02..").last
+    (Span(first='2026-11-02', last='2026-11-15'), '')
+    """
+    first, dots, last = text.partition("..")
+    if not dots or text == ".." or not all(not day or is_day(day) for day in (first, last)):
+        raise ParameterError(
+            f"--period {shown(text)}: expected last, or the first and the last day of some "
+            f"periods, such as 2026-11-02..2026-11-15, one of which may be left out. `freewill "
+            f"periods` lists them."
+        )
+    return Span(first, last)
 
 
 def chosen(periods: Sequence[tuple[str, str | None]], span: Span, today: str) -> list[str]:

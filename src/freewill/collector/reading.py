@@ -5,9 +5,11 @@ from pathlib import Path
 
 from freewill.collector import postgres, sqlite
 from freewill.collector.database import Reader, StoreError
-from freewill.collector.rounds import stored_survey, surveys_in_words
-from freewill.collector.surveys import evidence_of
+from freewill.collector.periods import read_span
+from freewill.collector.rounds import stored_by, stored_survey, surveys_in_words
+from freewill.collector.surveys import StoredSurvey, evidence_of, people_of
 from freewill.domain.survey import Survey
+from freewill.errors import shown
 from freewill.stats.evidence import Evidence
 
 
@@ -30,22 +32,46 @@ def view_store(where: str, holding: ExitStack) -> Reader:
     return holding.enter_context(sqlite.reading(path))
 
 
-def read_store(where: str | Path, survey: Survey, holding: ExitStack) -> Evidence:
+def read_store(
+    where: str | Path, survey: Survey | str, holding: ExitStack, period: str = ""
+) -> Evidence:
     """Return the evidence of one survey of a store, which stays open as long as the stack.
 
-    A server may be writing to it meanwhile. A survey that is not in the store, or that nobody has
-    answered yet, is refused: what is counted of it would be nobody.
+    The survey, or its id or name in the store; of one that has a name, all rounds. `period` is
+    "last" or the first and the last day of some periods, `2026-11-02..2026-11-15`. A server may be
+    writing to it meanwhile. A survey that is not in the store, or that nobody has answered yet, is
+    refused: what is counted of it would be nobody.
     """
     view = view_store(str(where), holding)
-    stored = stored_survey(view, survey)
-    evidence = None if stored is None else evidence_of(view, stored)
-    if evidence is None or not evidence.people:
-        own, name = survey.id, shown_store(str(where))
-        fault = "is not in" if evidence is None else "has no people yet in"
+    stored = _found(view, where, survey)
+    if period == "last":
+        stored = stored.spans[-1][2]
+    elif period:
+        stored = stored.within(read_span(period))
+    return evidence_of(view, stored)
+
+
+def periods_in(
+    where: str | Path, survey: Survey | str
+) -> tuple[str, list[tuple[str, str | None, int]]]:
+    """Return the id of a survey, and of its periods the first day, that of the next, and people."""
+    with ExitStack() as holding:
+        view = view_store(str(where), holding)
+        stored = _found(view, where, survey)
+        return stored.id, [(start, end, people_of(view, some)) for start, end, some in stored.spans]
+
+
+def _found(view: Reader, where: str | Path, survey: Survey | str) -> StoredSurvey:
+    """Return a survey of a store that somebody answered, or say which there are."""
+    by_key = isinstance(survey, str)
+    stored = stored_by(view, survey) if isinstance(survey, str) else stored_survey(view, survey)
+    if stored is None or not people_of(view, stored):
+        called = shown(survey) if isinstance(survey, str) else survey.id
+        fault = "is not in" if stored is None else "has no people yet in"
+        advice = "there is no such file" if by_key and stored is None else "its id is of its laws"
         raise StoreError(
-            f"survey {own} {fault} the store {name}: {surveys_in_words(view)}. Expected "
-            f"the survey that was served and answered, unchanged to the letter, for its id is made "
-            f"of all of it: take the file that was served, or GET /v1/surveys/ID of the collector, "
-            f'under "survey". Nothing was written.'
+            f"survey {called} {fault} the store {shown_store(str(where))}: "
+            f"{surveys_in_words(view)}. Expected a survey that was served and answered ({advice}): "
+            f"the file that was served, texts apart, or its id or name. Nothing was written."
         )
-    return evidence
+    return stored
