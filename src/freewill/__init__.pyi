@@ -143,6 +143,8 @@ from freewill.stats.misfit import Misfit as Misfit
 from freewill.stats.misfit import explain_misfit as explain_misfit
 from freewill.stats.one_step import information as information
 from freewill.stats.one_step import one_step as one_step
+from freewill.stats.periods import Period as Period
+from freewill.stats.periods import with_periods as with_periods
 from freewill.stats.planning.mechanisms import MechanismComparison as MechanismComparison
 from freewill.stats.planning.mechanisms import compare_mechanisms as compare_mechanisms
 from freewill.stats.planning.menus import Menu as Menu
