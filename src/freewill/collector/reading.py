@@ -45,10 +45,13 @@ def read_store(
     view = view_store(str(where), holding)
     stored = _found(view, where, survey)
     if period == "last":
-        stored = stored.spans[-1][2]
+        stored = [some for _, _, some in stored.spans][-1] if stored.spans else stored
     elif period:
         stored = stored.within(read_span(period))
-    return evidence_of(view, stored)
+    evidence = evidence_of(view, stored)
+    if not evidence.people:
+        raise _unmatched(view, where, survey, "has no people yet in")
+    return evidence
 
 
 def periods_in(
@@ -58,20 +61,26 @@ def periods_in(
     with ExitStack() as holding:
         view = view_store(str(where), holding)
         stored = _found(view, where, survey)
-        return stored.id, [(start, end, people_of(view, some)) for start, end, some in stored.spans]
+        spans = [(start, end, people_of(view, some)) for start, end, some in stored.spans]
+        if not spans:
+            raise _unmatched(view, where, survey, "has no people yet in")
+        return stored.id, spans
 
 
 def _found(view: Reader, where: str | Path, survey: Survey | str) -> StoredSurvey:
-    """Return a survey of a store that somebody answered, or say which there are."""
-    by_key = isinstance(survey, str)
     stored = stored_by(view, survey) if isinstance(survey, str) else stored_survey(view, survey)
-    if stored is None or not people_of(view, stored):
-        called = shown(survey) if isinstance(survey, str) else survey.id
-        fault = "is not in" if stored is None else "has no people yet in"
-        advice = "there is no such file" if by_key and stored is None else "its id is of its laws"
-        raise StoreError(
-            f"survey {called} {fault} the store {shown_store(str(where))}: "
-            f"{surveys_in_words(view)}. Expected a survey that was served and answered ({advice}): "
-            f"the file that was served, texts apart, or its id or name. Nothing was written."
-        )
+    if stored is None:
+        raise _unmatched(view, where, survey, "is not in")
     return stored
+
+
+def _unmatched(view: Reader, where: str | Path, survey: Survey | str, fault: str) -> StoreError:
+    """Return the error of a survey that nobody answered, which says those that there are."""
+    if isinstance(survey, str):
+        called, advice = shown(survey), "its id or name, or a file of it, .json or .toml"
+    else:
+        called, advice = survey.id, "the file that was served, texts apart, or its id or name"
+    return StoreError(
+        f"survey {called} {fault} the store {shown_store(str(where))}: {surveys_in_words(view)}. "
+        f"Expected a survey that was served and answered: {advice}. Nothing was written."
+    )

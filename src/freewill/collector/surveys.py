@@ -23,6 +23,7 @@ from freewill.domain.survey import Survey
 from freewill.errors import first_line, several
 from freewill.stats.evidence import Evidence, assemble, merge
 from freewill.stats.groups import Group, grouped
+from freewill.stats.periods import with_periods
 from freewill.stats.streams import HELD_BYTES, Block, Stream, Work, gathered, summarising
 
 PAGE_BYTES = 1 << 14
@@ -256,7 +257,8 @@ def evidence_of(view: Reader, stored: StoredSurvey, hold: int = HELD_BYTES) -> E
             for name, mechanism in period.offered.items()
         ]
         parts.setdefault(period.start, []).append(assemble(alphabet, groups))
-    return merge(chain.from_iterable(parts.values()))
+    spans = [(start, end, merge(parts[start])) for start, end, _ in stored.spans]
+    return with_periods(spans) if spans else assemble(alphabet, [])
 
 
 def _group_of(view: Reader, period: Period, name: str, people: int, held: bool) -> Group:
