@@ -127,7 +127,7 @@ export class Way {
    */
   constructor(survey, id, { memory = new Memory(), copies = new Copies(), receipts = localStorage, address } = {}) {
     // Of several questions it names those that have no words of their own.
-    const named = !survey.questions && (survey.question !== null || survey.question_id !== null);
+    const named = survey.name !== null || (!survey.questions && (survey.question !== null || survey.question_id !== null));
     this.survey = survey;
     this.id = id;
     this.#device = { memory, question: named ? null : `survey ${id}` };
