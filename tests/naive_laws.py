@@ -37,7 +37,8 @@ def oblong_city(size: int) -> fw.Grid:
 
 def coast(size: int) -> fw.Grid:
     """The north-eastern part of a grid, with a bay and an island."""
-    kept = [[c + 2 * r > 2 and (c, r) != (2, size) for c in range(size + 1)] for r in range(size + 1)]
+    sides = range(size + 1)
+    kept = [[c + 2 * r > 2 and (c, r) != (2, size) for c in sides] for r in sides]
     kept[0][0] = size > 3
     return fw.Grid(columns=size + 1, rows=size + 1, cell=(0.7, 0.4), mask=kept)
 

@@ -184,7 +184,7 @@ def raster_of(alphabet: Any) -> Raster | None:
     return raster
 
 
-def has_neighbours(alphabet: Any) -> bool:
+def has_raster(alphabet: Any) -> bool:
     """Tell whether values lie side by side, on a line or in a plane."""
     return alphabet.plane is not None or getattr(alphabet, "raster", None) is not None
 

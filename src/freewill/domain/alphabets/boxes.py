@@ -89,6 +89,7 @@ def check_cell_fits(
 
 
 def checked_cell(cell: Any) -> tuple[float, float]:
+    """Return the width and height of a cell, in km."""
     wanted = "a side > 0, or (width, height), in km"
     try:
         sides = numbers(cell, "cell")
@@ -101,6 +102,7 @@ def checked_cell(cell: Any) -> tuple[float, float]:
 
 
 def checked_bounds(bounds: Any) -> tuple[float, float, float, float]:
+    """Return the edges of a box, in degrees."""
     wanted = "(south, north, west, east), in degrees"
     edges = numbers(bounds, "bounds", wanted, AlphabetError)
     if edges.shape != (4,):

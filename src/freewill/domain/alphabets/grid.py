@@ -33,16 +33,19 @@ from freewill.domain.alphabets.mask import (
 )
 from freewill.errors import AlphabetError, several, shown
 
+
 @dataclass(frozen=True)
 class Grid:
     """Cells of a plane, numbered row by row from the south-west corner.
 
     The index of a cell is row * columns + column. A `mask` leaves cells out, such as those at sea:
     True for each cell that is kept, [row, column]; cells that are kept are then numbered in the
-    same order, without gaps. It is held as runs (`checked_runs`). `cell` is the side in kilometres, or
-    (width, height) where cells are not square. Without a box, points are (east, north) in
-    kilometres from the south-west corner; with one (`Grid.box`), they are (latitude, longitude),
-    the cell follows from the box, and one that contradicts it is refused.
+    same order, without gaps. It is held as runs (`checked_runs`).
+
+    `cell` is the side in kilometres, or (width, height) where cells are not square. Without a box,
+    points are (east, north) in kilometres from the south-west corner; with one (`Grid.box`), they
+    are (latitude, longitude), the cell follows from the box, and one that contradicts it is
+    refused.
 
     Distance is Euclidean, between the centres, in kilometres. So a promise of epsilon a kilometre
     is one between cells, not between the points in them: points of one cell are not told apart at
@@ -138,7 +141,7 @@ class Grid:
 
     @cached_property
     def cells(self) -> IntArray:
-        """row * columns + column of each cell, by index."""
+        """Row * columns + column of each cell, by index."""
         refuse_vast(self)
         return np.arange(self.size) if self.mask is None else cells_of(self.mask)
 
@@ -186,28 +189,30 @@ class Grid:
         """Turn points into the indices of their cells; a point outside is an error."""
         indices, kept = self.encode_inside(values)
         if not kept.all():
-            outside = ~self.whole.encode_inside(values).kept
-            if not outside.any():
-                raise AlphabetError(self._left_out(np.atleast_2d(values)[~kept]))
-            wrong = tuple(float(number) for number in np.atleast_2d(values)[outside][0])
+            points = np.atleast_2d(values)
+            outside = points[~self.whole.encode_inside(values).kept]
+            if not len(outside):
+                raise AlphabetError(self._left_out(points[~kept]))
+            wrong = tuple(float(number) for number in outside[0])
             low, high = self._corners()
             swapped = self.encode_inside([wrong[::-1]]).kept.all()
             # Whoever left such points out would leave out everybody.
             hint = "To leave such points out, use encode_inside."
             hint = f"Are {' and '.join(self.axes)} swapped?" if swapped else hint
             raise AlphabetError(
-                f"point {wrong} is outside the grid ({several(int(outside.sum()), 'such point')}): expected "
-                f"({', '.join(self.axes)}) in ({low[0]:g}..{high[0]:g}, {low[1]:g}..{high[1]:g})."
-                f" {hint}"
+                f"point {wrong} is outside the grid ({several(len(outside), 'such point')}): "
+                f"expected ({', '.join(self.axes)}) in ({low[0]:g}..{high[0]:g}, "
+                f"{low[1]:g}..{high[1]:g}). {hint}"
             )
         return indices
 
     def _left_out(self, points: FloatArray) -> str:
         wrong = tuple(float(number) for number in points[0])
         return (
-            f"point {wrong} is in a cell that the grid leaves out ({several(len(points), 'such point')}"
-            f"): expected a point in one of the {several(self.size, 'cell')} that its mask keeps. To "
-            f"leave such points out, use encode_inside."
+            f"point {wrong} is in a cell that the grid leaves out "
+            f"({several(len(points), 'such point')}): expected one in the "
+            f"{several(self.size, 'cell')} that its mask keeps. To leave such points out, use "
+            f"encode_inside."
         )
 
     def encode_inside(self, values: Any) -> Inside:

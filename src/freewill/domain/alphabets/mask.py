@@ -81,9 +81,7 @@ def cells_of(runs: Runs) -> IntArray:
     return np.flatnonzero(np.repeat(np.arange(lengths.size) % 2 == 1, lengths))
 
 
-def nearest_kept(
-    cells: IntArray, columns: int, rows: int, sides: Sequence[float]
-) -> IntArray:
+def nearest_kept(cells: IntArray, columns: int, rows: int, sides: Sequence[float]) -> IntArray:
     """Return, for each cell of the plane, the index of the nearest one that is kept.
 
     By the distance of the centres, (columns apart * width)^2 + (rows apart * height)^2 in doubles;
@@ -129,9 +127,7 @@ def offset_counts(cells: IntArray, columns: int, rows: int) -> FloatArray:
     return np.asarray(pairs[:rows, :columns])
 
 
-def summed_distances(
-    cells: IntArray, columns: int, rows: int, lengths: FloatArray
-) -> FloatArray:
+def summed_distances(cells: IntArray, columns: int, rows: int, lengths: FloatArray) -> FloatArray:
     """Return the sum of the distances from each kept cell to all, by FFT; `lengths` are [j, i]."""
     tall, wide = 2 * rows, 2 * columns
     plane = np.zeros((tall, wide))

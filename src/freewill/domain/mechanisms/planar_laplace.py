@@ -26,11 +26,11 @@ class PlanarLaplace(NoisyTable):
 
     The noise has the density epsilon^2 / (2 pi) e^(-epsilon r) at distance r (Andres, Bordenabe,
     Chatzikokolakis and Palamidessi, CCS 2013). P(z | x) is its integral over the cell z; what
-    falls outside the grid, or on cells that it leaves out, is reported as the nearest cell. Promises
-    epsilon-geo-indistinguishability per kilometre between cells, by the distance of their centres:
-    reporting the cell is a function of the point, which has it. The promise is that of the numbers
-    that are drawn, for they are made for an epsilon that is smaller by their rounding; it needs
-    none of the widening that drawing points in floating point does.
+    falls outside the grid, or on cells that it leaves out, is reported as the nearest cell.
+    Promises epsilon-geo-indistinguishability per kilometre between cells, by the distance of their
+    centres: reporting the cell is a function of the point, which has it. The promise is that of the
+    numbers that are drawn, for they are made for an epsilon that is smaller by their rounding; it
+    needs none of the widening that drawing points in floating point does.
 
     Integrals are Gauss rules on panels that shrink towards the centre, exact to some 1e-14. The
     table takes O(k^2), 32 MiB at the most, 2,048 cells; products cost O(outputs * k).

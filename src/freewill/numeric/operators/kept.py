@@ -105,8 +105,9 @@ class KeptOperator(Operator):
 
     def _blocks(self, weights: FloatArray) -> Iterator[tuple[DenseOperator, FloatArray]]:
         """Yield some rows as arrays, a few megabytes at a time, each with its weights."""
-        for some in slices(self.which.size, max(1, _ENTRIES // self.shape[1])):
-            yield DenseOperator(self.subset(np.arange(self.which.size)[some]).dense()), weights[some]
+        every = np.arange(self.which.size)
+        for some in slices(every.size, _ENTRIES // self.shape[1]):
+            yield DenseOperator(self.subset(every[some]).dense()), weights[some]
 
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H, all from the entries."""
