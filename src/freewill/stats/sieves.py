@@ -1,5 +1,6 @@
 """Sieves: the most likely theta among those that a kernel smooths, and spikes on top of it."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -232,11 +233,13 @@ class Sieves:
         """Maximise over phi: few centres have weight."""
         likelihood = Likelihood(DenseOperator(law, self.law.log_scale), self.weights)
         size = likelihood.size
-        # Records have no neighbours in two directions alone.
-        rows = self.kernels.plane[0] if self.kernels.plane else 0
+        # Records have no neighbours in two directions alone, and some cells may be left out.
+        plane = self.kernels.plane or (0, 0)
+        rows = plane[0] if math.prod(plane) == self.kernels.size else 0
         # Spikes stand at the end of a line. A grid has no place for them: then no neighbours count.
-        plane = (rows, size // rows) if rows == 1 or (rows and size == self.kernels.size) else None
-        return dense_maximum(likelihood, self.tolerance, self.max_steps, start, plane)
+        near = rows == 1 or (rows and size == self.kernels.size)
+        sides = (rows, size // rows) if near else None
+        return dense_maximum(likelihood, self.tolerance, self.max_steps, start, sides)
 
     def _fit(
         self,

@@ -1,0 +1,129 @@
+"""What lies under a map in a picture: areas, water, roads and names, or a picture with its box."""
+
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from freewill.core.types import FloatArray
+from freewill.domain.background import Background
+from freewill.domain.features import Feature
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WATER, LAND, BORDER, ROAD, NAME = "#CFE3F1", "#F4F2EC", "#6B7280", "#9AA1AB", "#22272E"
+_UNDER, _ABOVE, _NAMES = 0.5, 1.5, 2.5
+"""Where things are drawn: cells are at 1."""
+_MOST_NAMES = 40
+_LONGEST = 24
+
+
+def draw_under(
+    axes: "Axes", background: Background, extent: tuple[float, float, float, float]
+) -> None:
+    """Draw a background under the cells, its borders and names above them."""
+    west, east, south, north = extent
+    if background.image is not None:
+        _draw_picture(axes, background)
+    for feature in background.features:
+        if feature.form == "Polygon":
+            _draw_area(axes, feature)
+        elif feature.form == "LineString":
+            water = feature.kind == "water"
+            looks: dict[str, Any] = {"color": WATER if water else ROAD, "zorder": _ABOVE}
+            for line in feature.parts:
+                axes.plot(*line.T, linewidth=2.2 if water else 0.7, **looks)
+    _draw_names(axes, background, (east - west, north - south))
+    if background.attribution:
+        axes.annotate(
+            background.attribution.replace("$", r"\$"),
+            (1, 0),
+            xycoords="axes fraction",
+            ha="right",
+            va="bottom",
+            fontsize=5.5,
+            color=BORDER,
+            zorder=_NAMES,
+        )
+    axes.set_xlim(west, east)
+    axes.set_ylim(south, north)
+
+
+def _draw_picture(axes: "Axes", background: Background) -> None:
+    from matplotlib.image import imread  # noqa: PLC0415
+
+    content = BytesIO(background.image or b"")
+    heads = {b"\x89PNG": "png", b"RIFF": "webp"}
+    kind = heads.get(content.getvalue()[:4], "jpg")
+    axes.imshow(imread(content, format=kind), extent=background.box, zorder=_UNDER)
+
+
+def _draw_area(axes: "Axes", feature: Feature) -> None:
+    from matplotlib.patches import PathPatch  # noqa: PLC0415
+    from matplotlib.path import Path  # noqa: PLC0415
+
+    vertices = np.concatenate(feature.parts)
+    codes = np.full(len(vertices), Path.LINETO)
+    codes[np.cumsum([0, *map(len, feature.parts[:-1])])] = Path.MOVETO
+    water = feature.kind == "water"
+    fill = PathPatch(Path(vertices, codes), facecolor=WATER if water else LAND, edgecolor="none")
+    fill.set_zorder(_UNDER + 0.1 * water)
+    axes.add_patch(fill)
+    if not water:
+        edge = PathPatch(Path(vertices, codes), fill=False, edgecolor=BORDER, linewidth=0.6)
+        edge.set_zorder(_ABOVE)
+        axes.add_patch(edge)
+
+
+def _draw_names(axes: "Axes", background: Background, sides: tuple[float, float]) -> None:
+    """Write the names of the largest areas, of places and of water, as many as there is room for."""
+    from matplotlib.patheffects import withStroke  # noqa: PLC0415
+
+    named = [one for one in background.features if one.name and one.form != "LineString"]
+    for feature in sorted(named, key=_area, reverse=True)[:_MOST_NAMES]:
+        x, y = centre_of(feature)
+        shown = feature.name if len(feature.name) <= _LONGEST else f"{feature.name[:_LONGEST]}…"
+        style = "italic" if feature.kind == "water" else "normal"
+        looks: dict[str, Any] = {"ha": "center", "va": "center", "clip_on": True, "style": style}
+        text = axes.text(x, y, shown.replace("$", r"\$"), fontsize=6.5, color=NAME, **looks)
+        text.set_path_effects([withStroke(linewidth=1.8, foreground="white", alpha=0.85)])
+        text.set_zorder(_NAMES)
+
+
+def _area(feature: Feature) -> float:
+    """Return the area of the largest ring; places come after areas."""
+    return max(abs(ring_area(part)) for part in feature.parts)
+
+
+def ring_area(ring: FloatArray) -> float:
+    """Return the area within a ring, positive where it runs anticlockwise.
+
+    >>> ring_area(np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.0, 1.0], [0.0, 0.0]]))
+    2.0
+    """
+    (x, y), (right, up) = ring[:-1].T, ring[1:].T
+    return float(np.sum(x * up - right * y) / 2) if len(ring) > 2 else 0.0
+
+
+def centre_of(feature: Feature) -> tuple[float, float]:
+    """Return where a feature's name goes: the middle of its largest ring, or its point.
+
+    A middle that lies outside (a bay, a crescent) is moved into the widest part beside it.
+    """
+    part = max(feature.parts, key=lambda ring: abs(ring_area(ring)))
+    size = ring_area(part)
+    if not size:
+        x, y = part.mean(axis=0)
+        return float(x), float(y)
+    (x, y), (right, up) = part[:-1].T, part[1:].T
+    cross = (x * up - right * y) / (6 * size)
+    middle = float(np.sum((x + right) * cross)), float(np.sum((y + up) * cross))
+    if feature.holds(middle):
+        return middle
+    across = (y > middle[1]) != (up > middle[1])
+    at = np.sort(x[across] + (middle[1] - y[across]) / (up - y)[across] * (right - x)[across])
+    if at.size < 2:
+        return middle
+    widest = int(np.argmax(np.diff(at)[::2])) * 2
+    return float((at[widest] + at[widest + 1]) / 2), middle[1]
