@@ -310,7 +310,7 @@ class Ground:
     def _draw(self, axes: "Axes", numbers: Any, looks: dict[str, Any]) -> "AxesImage":
         """Draw numbers in rows and columns, over what lies under them."""
         if self.background is not None:
-            looks = {**looks, "alpha": _OVER * looks.get("alpha", 1.0)}
+            looks = {**looks, "alpha": _OVER * looks.get("alpha", 1.0), "zorder": 1.0}
             draw_under(axes, self.background, self.looks["extent"])
         return draw_image(axes, numbers, **looks, **self.looks)
 

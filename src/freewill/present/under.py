@@ -34,7 +34,7 @@ def draw_under(
             looks: dict[str, Any] = {"color": WATER if water else ROAD, "zorder": _ABOVE}
             for line in feature.parts:
                 axes.plot(*line.T, linewidth=2.2 if water else 0.7, **looks)
-    _draw_names(axes, background, (east - west, north - south))
+    _draw_names(axes, background)
     if background.attribution:
         axes.annotate(
             background.attribution.replace("$", r"\$"),
@@ -76,8 +76,8 @@ def _draw_area(axes: "Axes", feature: Feature) -> None:
         axes.add_patch(edge)
 
 
-def _draw_names(axes: "Axes", background: Background, sides: tuple[float, float]) -> None:
-    """Write the names of the largest areas, of places and of water, as many as there is room for."""
+def _draw_names(axes: "Axes", background: Background) -> None:
+    """Write the names of the largest areas and water, and of places."""
     from matplotlib.patheffects import withStroke  # noqa: PLC0415
 
     named = [one for one in background.features if one.name and one.form != "LineString"]
