@@ -101,10 +101,10 @@ def _faults(feature: Any, most: tuple[float, float]) -> Iterator[str]:
         points = positions if own != "Point" else [positions]
         if not isinstance(points, list | tuple) or len(points) < _LEAST[own]:
             yield f"has {shown(points)} for a {own}: expected {_LEAST[own]} positions or more."
-        wrong = next((one for one in points if not _is_position(one, most)), None)
-        if wrong is not None:
+        wrong = [one for one in points if not _is_position(one, most)]
+        if wrong:
             far = f"up to {most[0]:g} and {most[1]:g} to either side"
-            yield f"has the position {shown(wrong)}: expected [x, y] in finite numbers, {far}."
+            yield f"has the position {shown(wrong[0])}: expected [x, y] in finite numbers, {far}."
         if own == "Polygon" and list(points[0])[:2] != list(points[-1])[:2]:
             yield "has a ring that is not closed: its last position must be its first."
 
