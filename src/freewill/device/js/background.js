@@ -105,9 +105,9 @@ function faultOf(feature, most) {
     if (!Array.isArray(positions) || positions.length < LEAST[own]) {
       return `has ${shown(positions)} for a ${own}: expected ${LEAST[own]} positions or more.`;
     }
-    const wrong = positions.find((one) => !isPosition(one, most));
-    if (wrong !== undefined) {
-      return `has the position ${shown(wrong)}: expected [x, y] in finite numbers, up to ${most[0]} and ${most[1]} to either side.`;
+    const wrong = positions.filter((one) => !isPosition(one, most));
+    if (wrong.length) {
+      return `has the position ${shown(wrong[0])}: expected [x, y] in finite numbers, up to ${most[0]} and ${most[1]} to either side.`;
     }
     const [first, last] = [positions[0], positions[positions.length - 1]];
     if (own === "Polygon" && (first[0] !== last[0] || first[1] !== last[1])) {
