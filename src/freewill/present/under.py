@@ -17,6 +17,8 @@ _UNDER, _ABOVE, _NAMES = 0.5, 1.5, 2.5
 """Where things are drawn: cells are at 1."""
 _MOST_NAMES = 40
 _LONGEST = 24
+_TRIED = 16
+"""Places along each side of a shape that are tried for its name."""
 
 
 def draw_under(
@@ -26,7 +28,8 @@ def draw_under(
     west, east, south, north = extent
     if background.image is not None:
         _draw_picture(axes, background)
-    for feature in background.features:
+    # The largest first: an island lies on the sea, a lake on its district.
+    for feature in sorted(background.features, key=_area, reverse=True):
         if feature.form == "Polygon":
             _draw_area(axes, feature)
         elif feature.form == "LineString":
@@ -68,7 +71,7 @@ def _draw_area(axes: "Axes", feature: Feature) -> None:
     codes[np.cumsum([0, *map(len, feature.parts[:-1])])] = Path.MOVETO
     water = feature.kind == "water"
     fill = PathPatch(Path(vertices, codes), facecolor=WATER if water else LAND, edgecolor="none")
-    fill.set_zorder(_UNDER + 0.1 * water)
+    fill.set_zorder(_UNDER)
     axes.add_patch(fill)
     if not water:
         edge = PathPatch(Path(vertices, codes), fill=False, edgecolor=BORDER, linewidth=0.6)
@@ -107,23 +110,29 @@ def ring_area(ring: FloatArray) -> float:
 
 
 def centre_of(feature: Feature) -> tuple[float, float]:
-    """Return where a feature's name goes: the middle of its largest ring, or its point.
+    """Return where a feature's name goes: well inside its largest ring, or at its point.
 
-    A middle that lies outside (a bay, a crescent) is moved into the widest part beside it.
+    Of places on a lattice over the ring, the one furthest from its sides.
     """
     part = max(feature.parts, key=lambda ring: abs(ring_area(ring)))
-    size = ring_area(part)
-    if not size:
-        x, y = part.mean(axis=0)
+    low, high = part.min(axis=0), part.max(axis=0)
+    shares = np.arange(1, _TRIED) / _TRIED
+    lattice = [
+        (x, y)
+        for x in low[0] + shares * np.ptp(part[:, 0])
+        for y in low[1] + shares * np.ptp(part[:, 1])
+    ]
+    inside = [point for point in lattice if feature.holds(point)]
+    if not inside:
+        x, y = (low + high) / 2
         return float(x), float(y)
-    (x, y), (right, up) = part[:-1].T, part[1:].T
-    cross = (x * up - right * y) / (6 * size)
-    middle = float(np.sum((x + right) * cross)), float(np.sum((y + up) * cross))
-    if feature.holds(middle):
-        return middle
-    across = (y > middle[1]) != (up > middle[1])
-    at = np.sort(x[across] + (middle[1] - y[across]) / (up - y)[across] * (right - x)[across])
-    if at.size < 2:
-        return middle
-    widest = int(np.argmax(np.diff(at)[::2])) * 2
-    return float((at[widest] + at[widest + 1]) / 2), middle[1]
+    x, y = max(inside, key=lambda point: _room(part, np.array(point)))
+    return float(x), float(y)
+
+
+def _room(ring: FloatArray, point: FloatArray) -> float:
+    """Return how far a point is from the nearest side of a ring."""
+    sides = np.diff(ring, axis=0)
+    squares = np.maximum(np.sum(sides**2, axis=1), np.finfo(float).tiny)
+    along = np.clip(np.sum((point - ring[:-1]) * sides, axis=1) / squares, 0, 1)
+    return float(np.hypot(*(ring[:-1] + along[:, None] * sides - point).T).min())

@@ -98,6 +98,12 @@ export class Grid {
     );
   }
 
+  /** @type {(point: number[]) => boolean} whether a point is on the map, in a cell that is left out */
+  leavesOut(point) {
+    const place = this.#cellOf(...point);
+    return place >= 0 && this.indexAt(place) < 0;
+  }
+
   /** @type {(index: number) => number} row * columns + column of a cell */
   placeOf(index) {
     return this.kept ? this.kept.cells[index] : index;

@@ -1,0 +1,185 @@
+/**
+ * @file What lies under the cells of a map: the survey's own districts, water, streets and names, or its picture;
+ * and which cells are left out. Nothing is asked of another server.
+ */
+
+import { holds, readFeatures } from "../device/background.js";
+import { filled } from "../device/figures.js";
+import TEXTS from "./answer-texts.js";
+import { draw, make } from "./parts.js";
+
+/** @typedef {import("../device/background.js").Feature} Feature */
+/** @typedef {import("../device/grid.js").Grid} Grid */
+/** @typedef {{left: number, top: number, wide: number, tall: number}} View columns and rows from the north-west */
+
+/** Names that are tried; those without room are left out. */
+const MOST_NAMES = 80;
+/** So many places along each side of a shape are tried for its name. */
+const TRIED = 16;
+
+/** A background as the page draws it, over a plane of one unit a cell, north up. */
+export class Under {
+  /** @type {Feature[]} */
+  features = [];
+  /** What is drawn below the cells. */
+  shapes = draw("g", { class: "under", "aria-hidden": "true" });
+  /** The names, which are not stretched as the plane is. */
+  names = make("div", { class: "names", "aria-hidden": "true" });
+  /** @type {[HTMLElement, number, number][]} names and where they stand, the most important first */
+  #named = [];
+
+  /** @type {(grid: Grid, background: any) => void} */
+  constructor(grid, background) {
+    this.grid = grid;
+    this.attribution = background?.attribution ?? "";
+    if (background?.image) this.#picture(background);
+    if (background?.geojson) this.#draw(readFeatures(background.geojson));
+  }
+
+  /** Whether there is anything under the cells. */
+  get any() {
+    return this.shapes.childElementCount > 0;
+  }
+
+  /** @type {(point: number[]) => [number, number]} columns and rows from the north-west corner */
+  #place([x, y]) {
+    const { columns, rows, cell, bounds } = this.grid;
+    const [south, north, west, east] = bounds ?? [0, rows * cell[1], 0, columns * cell[0]];
+    return [((x - west) / (east - west)) * columns, ((north - y) / (north - south)) * rows];
+  }
+
+  /** @param {any} background */
+  #picture({ image, bounds: [south, north, west, east] }) {
+    const [[x, y], [right, bottom]] = [this.#place([west, north]), this.#place([east, south])];
+    const box = { x, y, width: right - x, height: bottom - y, preserveAspectRatio: "none" };
+    this.shapes.append(draw("image", { ...box, href: image }));
+  }
+
+  /** @param {Feature[]} features */
+  #draw(features) {
+    this.features = features.map((one) => ({ ...one, parts: one.parts.map((part) => part.map((at) => this.#place(at))) }));
+    const sizes = new Map(this.features.map((one) => [one, one.form === "Polygon" ? Math.max(...one.parts.map(ringArea)) : 0]));
+    const bySize = (/** @type {Feature} */ one, /** @type {Feature} */ other) => sizes.get(other) - sizes.get(one);
+    // The largest first: an island lies on the sea, a lake on its district, and streets on all.
+    for (const { kind, form, parts } of [...this.features].sort(bySize)) {
+      const paths = parts.map((part) => `M${part.map(([x, y]) => `${short(x)} ${short(y)}`).join("L")}`);
+      const shape = form === "Point" ? [] : [draw("path", { class: `${kind} ${form}`, d: paths.join("") })];
+      this.shapes.append(...shape);
+    }
+    const named = this.features.filter(({ name, form }) => name && form !== "LineString");
+    // Areas tell most; then what is looked for among them.
+    const order = { area: 0, place: 1, water: 2, road: 3 };
+    named.sort(bySize).sort((one, other) => order[one.kind] - order[other.kind]);
+    this.#named = named.slice(0, MOST_NAMES).map((one) => {
+      const [x, y] = middleOf(one);
+      return [make("span", { class: one.kind }, make("bdi", {}, one.name)), x, y];
+    });
+    this.names.append(...this.#named.map(([span]) => span));
+  }
+
+  /** @type {(view: View) => void} puts names where they belong in a part of the map, and hides those without room */
+  arrange({ left, top, wide, tall }) {
+    for (const [span, x, y] of this.#named) {
+      span.style.left = `${(100 * (x - left)) / wide}%`;
+      span.style.top = `${(100 * (y - top)) / tall}%`;
+    }
+    const room = this.names.getBoundingClientRect();
+    /** @type {DOMRect[]} */
+    const taken = [];
+    for (const [span] of this.#named) {
+      const box = span.getBoundingClientRect();
+      const inside = box.left >= room.left && box.right <= room.right && box.top >= room.top && box.bottom <= room.bottom;
+      const free = inside && taken.every((one) => box.right < one.left || box.left > one.right || box.bottom < one.top || box.top > one.bottom);
+      span.style.visibility = free ? "visible" : "hidden";
+      if (free) taken.push(box);
+    }
+  }
+
+  /** @type {(index: number) => string} where a cell is, in words; nothing where no name is known */
+  where(index) {
+    const { grid } = this;
+    const place = grid.placeOf(index);
+    const row = Math.floor(place / grid.columns);
+    const centre = [place - row * grid.columns + 0.5, grid.rows - row - 0.5];
+    const area = this.features.findLast((one) => one.kind === "area" && one.name && holds(one, centre))?.name;
+    const near = this.#nearest(centre);
+    const words = TEXTS.value.where;
+    if (!near) return area ? filled(words.area, { area }) : "";
+    if (near.away * 2 < Math.hypot(...grid.cell)) return filled(area ? words.areaAt : words.at, { area, place: near.name });
+    const distance = near.away < 1 ? `${Math.round(near.away * 100) * 10} m` : `${near.away.toFixed(1)} km`;
+    const gaps = { area, place: near.name, distance, direction: words.directions[near.turn] };
+    return filled(area ? words.both : words.place, gaps);
+  }
+
+  /** @type {(centre: number[]) => {name: string, away: number, turn: number} | null} the nearest place, in km, and the eighth of the compass */
+  #nearest([x, y]) {
+    const { cell } = this.grid;
+    let best = null;
+    for (const { kind, form, name, parts } of this.features) {
+      if (kind !== "place" || form !== "Point" || !name) continue;
+      for (const [[px, py]] of parts) {
+        const [east, north] = [(x - px) * cell[0], (py - y) * cell[1]];
+        const away = Math.hypot(east, north);
+        const turn = (Math.round(Math.atan2(north, east) / (Math.PI / 4)) + 8) % 8;
+        if (best === null || away < best.away) best = { name, away, turn };
+      }
+    }
+    return best;
+  }
+}
+
+/** @type {(grid: Grid) => SVGElement[]} the cells that are left out, one path */
+export function leftOut(grid) {
+  if (!grid.mask) return [];
+  const { columns, rows, mask } = grid;
+  let [place, path] = [0, ""];
+  mask.forEach((run, turn) => {
+    for (const end = place + run; place < end; ) {
+      const row = Math.floor(place / columns);
+      const many = Math.min(end, (row + 1) * columns) - place;
+      if (turn % 2 === 0) path += `M${place - row * columns} ${rows - 1 - row}h${many}v1h${-many}z`;
+      place += many;
+    }
+  });
+  return [draw("path", { class: "left-out", d: path })];
+}
+
+/** @type {(number: number) => string} */
+const short = (number) => number.toFixed(3);
+
+/** @type {(ring: number[][]) => number} the area within a ring */
+function ringArea(ring) {
+  let sum = 0;
+  for (let i = 1; i < ring.length; i += 1) sum += ring[i - 1][0] * ring[i][1] - ring[i][0] * ring[i - 1][1];
+  return Math.abs(sum) / 2;
+}
+
+/** @type {(feature: Feature) => number[]} where its name goes: well inside its largest ring */
+function middleOf(feature) {
+  if (feature.form === "Point") return feature.parts[0][0];
+  const ring = feature.parts.reduce((most, part) => (ringArea(part) > ringArea(most) ? part : most));
+  const [xs, ys] = [0, 1].map((axis) => ring.map((at) => at[axis]));
+  const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  let [best, most] = [[(left + right) / 2, (top + bottom) / 2], -1];
+  for (let i = 1; i < TRIED; i += 1) {
+    for (let j = 1; j < TRIED; j += 1) {
+      const at = [left + ((right - left) * i) / TRIED, top + ((bottom - top) * j) / TRIED];
+      const room = holds(feature, at) ? roomAround(ring, at) : -1;
+      if (room > most) [best, most] = [at, room];
+    }
+  }
+  return best;
+}
+
+/** @type {(ring: number[][], point: number[]) => number} how far a point is from the nearest side of a ring */
+function roomAround(ring, [x, y]) {
+  let least = Infinity;
+  for (let i = 1; i < ring.length; i += 1) {
+    const [[left, top], [right, bottom]] = [ring[i - 1], ring[i]];
+    const [wide, tall] = [right - left, bottom - top];
+    const along = ((x - left) * wide + (y - top) * tall) / (wide * wide + tall * tall || 1);
+    const share = Math.min(Math.max(along, 0), 1);
+    least = Math.min(least, Math.hypot(left + share * wide - x, top + share * tall - y));
+  }
+  return least;
+}
