@@ -7,6 +7,7 @@ import { holds, readFeatures } from "../device/background.js";
 import { filled } from "../device/figures.js";
 import TEXTS from "./answer-texts.js";
 import { draw, make } from "./parts.js";
+import { largestFirst, middleOf } from "./shapes.js";
 
 /** @typedef {import("../device/background.js").Feature} Feature */
 /** @typedef {import("../device/grid.js").Grid} Grid */
@@ -14,8 +15,6 @@ import { draw, make } from "./parts.js";
 
 /** Names that are tried; those without room are left out. */
 const MOST_NAMES = 80;
-/** So many places along each side of a shape are tried for its name. */
-const TRIED = 16;
 
 /** A background as the page draws it, over a plane of one unit a cell, north up. */
 export class Under {
@@ -58,18 +57,17 @@ export class Under {
   /** @param {Feature[]} features */
   #draw(features) {
     this.features = features.map((one) => ({ ...one, parts: one.parts.map((part) => part.map((at) => this.#place(at))) }));
-    const sizes = new Map(this.features.map((one) => [one, one.form === "Polygon" ? Math.max(...one.parts.map(ringArea)) : 0]));
-    const bySize = (/** @type {Feature} */ one, /** @type {Feature} */ other) => sizes.get(other) - sizes.get(one);
+    const sorted = largestFirst(this.features);
     // The largest first: an island lies on the sea, a lake on its district, and streets on all.
-    for (const { kind, form, parts } of [...this.features].sort(bySize)) {
+    for (const { kind, form, parts } of sorted) {
       const paths = parts.map((part) => `M${part.map(([x, y]) => `${short(x)} ${short(y)}`).join("L")}`);
       const shape = form === "Point" ? [] : [draw("path", { class: `${kind} ${form}`, d: paths.join("") })];
       this.shapes.append(...shape);
     }
-    const named = this.features.filter(({ name, form }) => name && form !== "LineString");
+    const named = sorted.filter(({ name, form }) => name && form !== "LineString");
     // Areas tell most; then what is looked for among them.
     const order = { area: 0, place: 1, water: 2, road: 3 };
-    named.sort(bySize).sort((one, other) => order[one.kind] - order[other.kind]);
+    named.sort((one, other) => order[one.kind] - order[other.kind]);
     this.#named = named.slice(0, MOST_NAMES).map((one) => {
       const [x, y] = middleOf(one);
       return [make("span", { class: one.kind }, make("bdi", {}, one.name)), x, y];
@@ -146,40 +144,3 @@ export function leftOut(grid) {
 
 /** @type {(number: number) => string} */
 const short = (number) => number.toFixed(3);
-
-/** @type {(ring: number[][]) => number} the area within a ring */
-function ringArea(ring) {
-  let sum = 0;
-  for (let i = 1; i < ring.length; i += 1) sum += ring[i - 1][0] * ring[i][1] - ring[i][0] * ring[i - 1][1];
-  return Math.abs(sum) / 2;
-}
-
-/** @type {(feature: Feature) => number[]} where its name goes: well inside its largest ring */
-function middleOf(feature) {
-  if (feature.form === "Point") return feature.parts[0][0];
-  const ring = feature.parts.reduce((most, part) => (ringArea(part) > ringArea(most) ? part : most));
-  const [xs, ys] = [0, 1].map((axis) => ring.map((at) => at[axis]));
-  const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-  let [best, most] = [[(left + right) / 2, (top + bottom) / 2], -1];
-  for (let i = 1; i < TRIED; i += 1) {
-    for (let j = 1; j < TRIED; j += 1) {
-      const at = [left + ((right - left) * i) / TRIED, top + ((bottom - top) * j) / TRIED];
-      const room = holds(feature, at) ? roomAround(ring, at) : -1;
-      if (room > most) [best, most] = [at, room];
-    }
-  }
-  return best;
-}
-
-/** @type {(ring: number[][], point: number[]) => number} how far a point is from the nearest side of a ring */
-function roomAround(ring, [x, y]) {
-  let least = Infinity;
-  for (let i = 1; i < ring.length; i += 1) {
-    const [[left, top], [right, bottom]] = [ring[i - 1], ring[i]];
-    const [wide, tall] = [right - left, bottom - top];
-    const along = ((x - left) * wide + (y - top) * tall) / (wide * wide + tall * tall || 1);
-    const share = Math.min(Math.max(along, 0), 1);
-    least = Math.min(least, Math.hypot(left + share * wide - x, top + share * tall - y));
-  }
-  return least;
-}
