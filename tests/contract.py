@@ -23,6 +23,7 @@ from composed_cases import composed_law
 from freewill.domain.mechanisms.registry import REGISTRY
 from naive_laws import (
     city,
+    coast,
     exponential_law,
     family_law,
     family_of,
@@ -98,6 +99,7 @@ ENTRIES = (
     Entry("k-rr on a line", lambda k, e: fw.KRR(line(k), e), krr_law, tight=True),
     Entry("k-rr on labels", lambda k, e: fw.KRR(menu(k), e), krr_law, tight=True),
     Entry("k-rr on a grid", lambda k, e: fw.KRR(oblong_city(k), e), krr_law, tight=True),
+    Entry("k-rr on a coast", lambda k, e: fw.KRR(coast(k), e), krr_law, tight=True),
     Entry("geometric", lambda k, e: fw.Geometric(line(k), e), geometric_law, tight=True),
     Entry("geometric by 3", lambda k, e: fw.Geometric(wide_line(k), e), geometric_law, tight=True),
     Entry(
@@ -112,6 +114,13 @@ ENTRIES = (
         lambda k, e: fw.PlanarGeometric(oblong_city(k), e),
         planar_law,
         tight=True,
+        oracle_from=0.1,
+    ),
+    Entry(
+        "planar geometric on a coast",
+        lambda k, e: fw.PlanarGeometric(coast(k), e),
+        planar_law,
+        tight=None,
         oracle_from=0.1,
     ),
     Entry("rappor on a line", lambda k, e: fw.RAPPOR(line(k), e), rappor_law, tight=True),
@@ -152,6 +161,13 @@ ENTRIES = (
         lambda k, e: fw.Family(fw.PlanarGeometric, city(k), (e / 2, e)),
         family_law(planar_law),
         tight=True,
+        oracle_from=0.2,
+    ),
+    Entry(
+        "family of planar geometric on a coast",
+        lambda k, e: fw.Family(fw.PlanarGeometric, coast(k), (e / 2, e)),
+        family_law(planar_law),
+        tight=None,
         oracle_from=0.2,
     ),
     Entry("family of rappor", family_of(fw.RAPPOR), family_law(rappor_law), tight=True),
@@ -196,6 +212,19 @@ ENTRIES = (
         planar_laplace_law,
         tight=False,
         oracle_from=2.0,
+    ),
+    Entry(
+        "planar laplace on a coast",
+        lambda k, e: fw.PlanarLaplace(coast(k), e),
+        planar_laplace_law,
+        tight=False,
+        oracle_from=2.0,
+    ),
+    Entry(
+        "exponential on a coast",
+        lambda k, e: fw.Exponential(coast(k), e),
+        exponential_law,
+        tight=False,
     ),
     Entry(
         "staircase",

@@ -35,18 +35,52 @@ def oblong_city(size: int) -> fw.Grid:
     return fw.Grid(columns=size, rows=size + 1, cell=(0.7, 0.4))
 
 
+def coast(size: int) -> fw.Grid:
+    """The north-eastern part of a grid, with a bay and an island."""
+    sides = range(size + 1)
+    kept = [[c + 2 * r > 2 and (c, r) != (2, size) for c in sides] for r in sides]
+    kept[0][0] = size > 3
+    return fw.Grid(columns=size + 1, rows=size + 1, cell=(0.7, 0.4), mask=kept)
+
+
 def naive_distance(alphabet: Any, first: int, second: int) -> float:
     """Distance between the values at two indices, from the definition of each alphabet."""
     if isinstance(alphabet, fw.Categorical):
         return float(first != second)
     if isinstance(alphabet, fw.Linear):
         return float(abs(first - second) * alphabet.step)
+    first, second = (kept_cells(alphabet)[index] for index in (first, second))
     rows = abs(first // alphabet.columns - second // alphabet.columns)
     columns = abs(first % alphabet.columns - second % alphabet.columns)
     return math.sqrt((columns * alphabet.cell[0]) ** 2 + (rows * alphabet.cell[1]) ** 2)
 
 
 # Oracles ---------------------------------------------------------------------------------------
+
+
+def kept_cells(grid: Any) -> list[int]:
+    """The places of the cells that are kept, run by run."""
+    cells, place = [], 0
+    for number, length in enumerate(grid.mask or (0, grid.columns * grid.rows)):
+        cells += range(place, place + length) if number % 2 else ()
+        place += length
+    return cells
+
+
+def remapped_law(grid: Any, whole: np.ndarray) -> np.ndarray:
+    """Rows of the cells that are kept; reports elsewhere as the nearest, westernmost, southmost."""
+    cells = kept_cells(grid)
+    law = np.zeros((len(cells), len(cells)))
+    (width, height), columns = grid.cell, grid.columns
+
+    def away(place: int, cell: int) -> tuple[float, int, int]:
+        (row, column), (up, aside) = divmod(place, columns), divmod(cell, columns)
+        return ((aside - column) * width) ** 2 + ((up - row) * height) ** 2, aside, up
+
+    for place in range(columns * grid.rows):
+        nearest = min(range(len(cells)), key=lambda index: away(place, cells[index]))
+        law[:, nearest] += whole[cells, place]
+    return law
 
 
 def krr_law(mechanism: Any) -> np.ndarray:
@@ -81,13 +115,13 @@ def planar_law(mechanism: Any) -> np.ndarray:
     east, north = np.meshgrid(aside * grid.cell[0], up * grid.cell[1])
     noise = np.exp(-epsilon * np.sqrt(east**2 + north**2))
     noise /= noise.sum()
-    law = np.empty((grid.size, grid.size))
+    law = np.empty((rows * columns, rows * columns))
     for column in range(columns):
         by_column = noise @ _lands_on(column + aside, columns)
         for row in range(rows):
             by_cell = _lands_on(up + row, rows).T @ by_column
             law[row * columns + column] = by_cell.ravel()
-    return law
+    return remapped_law(grid, law)
 
 
 def _window(decay: float, count: int) -> np.ndarray:
@@ -227,12 +261,12 @@ def planar_laplace_law(mechanism: Any) -> np.ndarray:
     )
     noise = np.block([[quarter[:0:-1, :0:-1], quarter[:0:-1]], [quarter[:, :0:-1], quarter]])
     aside, up = (np.arange(1 - count, count) for count in counts)
-    law = np.empty((grid.size, grid.size))
+    law = np.empty((rows * columns, rows * columns))
     for column in range(columns):
         by_column = noise @ _lands_on(column + aside, columns)
         for row in range(rows):
             law[row * columns + column] = (_lands_on(up + row, rows).T @ by_column).ravel()
-    return law
+    return remapped_law(grid, law)
 
 
 def _cell_masses(epsilon: float, cell: Any, counts: list[int], panels: int) -> np.ndarray:

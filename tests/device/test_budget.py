@@ -102,6 +102,7 @@ def ldp(mechanism):
         fw.Geometric(fw.Linear(1900, 1940, step=10), 0.02),
         fw.PlanarGeometric(fw.Grid(4, 3, cell=0.5), 2.0),
         fw.PlanarGeometric(fw.Grid(2, 6, cell=(0.1, 0.3)), 2.0),
+        fw.PlanarGeometric(fw.Grid(3, 4, cell=(0.1, 0.3), mask=[1, 4, 5, 2]), 2.0),
         fw.PlanarGeometric(fw.Grid.box(48.0, 48.1, 2.0, 2.2, columns=4, rows=3), 0.3),
         fw.Matrix(fw.Categorical(["a", "b"]), [[0.8, 0.2], [0.5, 0.5]]),
         fw.Shokri(fw.Linear(0, 5), 1.2), fw.Shokri(fw.Linear(0, 5), 1.0),

@@ -8,12 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 from tools.javascript import MODULE, node
+from tools.javascript.cases import COAST
 
 import freewill as fw
 from freewill.domain.guarantees import audit
 
 LINES = (fw.Linear(0, 99, unit="year"), fw.Linear(1900, 2020, step=10), fw.Linear(0, 1))
-GRIDS = (fw.Grid(24, 16, cell=0.5), fw.Grid(3, 2, cell=(0.2, 0.7)), fw.Grid(40, 2, cell=1e-3))
+GRIDS = (
+    fw.Grid(24, 16, cell=0.5),
+    fw.Grid(3, 2, cell=(0.2, 0.7)),
+    fw.Grid(40, 2, cell=1e-3),
+    fw.Grid(6, 5, cell=(0.5, 0.7), mask=COAST),
+)
 LABELS = (
     fw.Categorical(["yes", "no", "<won't> & \u202esay" + "!" * 40]),
     fw.Categorical([f"label {number}" for number in range(40)]),
@@ -168,9 +174,14 @@ def test_no_true_number_is_left_out():
     """The bounds hold whatever the noise, the cells and the map."""
     rng = np.random.default_rng(5)
     powers, sides = 10.0 ** rng.uniform(-4, 2, (300, 3)), rng.integers(2, 9, (300, 2))
+    kept = [rng.random((rows, columns)) < rng.choice([0.5, 2.0]) for columns, rows in sides]
+    for table in kept:
+        table[0, 0] = table[-1, -1] = True
     offered = [
-        fw.PlanarGeometric(fw.Grid(int(columns), int(rows), cell=(wide, tall)), epsilon)
-        for (epsilon, wide, tall), (columns, rows) in zip(powers.tolist(), sides, strict=True)
+        fw.PlanarGeometric(fw.Grid(columns, rows, cell=(wide, tall), mask=mask), epsilon)
+        for (epsilon, wide, tall), (columns, rows), mask in zip(
+            powers.tolist(), sides.tolist(), kept, strict=True
+        )
     ]
     ours = [fw.explain(mechanism) for mechanism in offered]
     theirs = explained(offered, [own.for_devices() for own in ours])

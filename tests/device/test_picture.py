@@ -21,6 +21,7 @@ MAPS = [
     fw.PlanarGeometric(fw.Grid(columns=5, rows=3, cell=0.5), 1.0),
     fw.PlanarGeometric(fw.Grid(columns=40, rows=37, cell=0.5), 0.3),
     fw.KRR(fw.Grid(columns=30, rows=2, cell=1.0), 3.0),
+    fw.PlanarGeometric(fw.Grid(2, 3, cell=1.0, mask=[1, 3, 1, 1]), 1.0),
 ]
 
 
@@ -135,7 +136,9 @@ def test_a_map_has_the_north_above_and_shades_by_chance(mechanism):
     grid = mechanism.alphabet
     (law,) = mechanism.law()[[fw.explain(mechanism).facts.value]]
     tall, wide = -(-grid.rows // 36), -(-grid.columns // 36)
-    plane = law.reshape(grid.rows, grid.columns)
+    plane = np.zeros(grid.rows * grid.columns)
+    plane[grid.cells] = law
+    plane = plane.reshape(grid.rows, grid.columns)
     sums = [
         [plane[r : r + tall, c : c + wide].sum() for c in range(0, grid.columns, wide)]
         for r in range(0, grid.rows, tall)

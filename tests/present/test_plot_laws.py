@@ -138,7 +138,7 @@ def test_lines_have_curves_with_bands(law, many, bare):
 @pytest.mark.parametrize("many", [2, 3])
 def test_maps_are_pale_where_the_interval_holds_everybodys_share(law, many, bare):
     made, choice, low, high, everybody = law(CITY, many, bare)
-    figure = choices._maps(made, "", None)
+    figure = choices._maps(made, None, None)
     maps = [axes for axes in figure.axes if axes.images and axes.get_xlabel() == "km east"]
     assert len(maps) == len(choice)
     apart = choice - everybody[:, None]

@@ -69,10 +69,31 @@ _WORDS: dict[str, Any] = {
     "de": {**_GERMAN, "labels": {"yes": "ja", "no": "nein"}},
     "pt-BR": {"title": "A"},
 }
-_TOWN = {"type": "FeatureCollection", "features": []}
+_RING = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]]
+_SHAPES: dict[str, Any] = {
+    "Point": [0.5, 0.5],
+    "MultiPoint": [[0.5, 0.5, 10.0]],
+    "LineString": _RING,
+    "MultiLineString": [_RING],
+    "Polygon": [_RING],
+    "MultiPolygon": [[_RING]],
+}
+_TOWN = {
+    "type": "FeatureCollection",
+    "features": [
+        {
+            "type": "Feature",
+            "geometry": {"type": form, "coordinates": positions},
+            "properties": {"name": "Old Town", "kind": "water", "more": {}},
+        }
+        for form, positions in _SHAPES.items()
+    ],
+}
+_COAST = fw.Grid(3, 2, cell=0.5, mask=[1, 3, 1, 1])
 DOCUMENTS += [
     fw.Survey(_LABELS, offered(_LABELS), **_ADDED, translations=_WORDS).spec(),
     fw.Survey(_GRID, offered(_GRID), background={"geojson": _TOWN, "attribution": "us"}).spec(),
+    fw.Survey(_COAST, offered(_COAST)).spec(),
     fw.Survey(
         _BOX, offered(_BOX), background={"image": _LOGO, "bounds": [37.7, 37.8, -122.5, -122.3]}
     ).spec(),

@@ -19,6 +19,10 @@ from freewill.domain.draws.tables import Table
 _FEW_ZEROS = 200
 
 
+COAST = [8, 3, 2, 4, 1, 1, 1, 3, 2, 2, 3]
+"""Six by five cells with a bay, an island and a corner of sea."""
+
+
 def surveys() -> list[fw.Survey]:
     """Return every mechanism, at epsilons from the least to the largest that it takes."""
     return [
@@ -36,6 +40,7 @@ def surveys() -> list[fw.Survey]:
         _survey(fw.Grid(3, 3, cell=(1e-60, 1e60)), planar=(1e-60, 1e60)),
         _survey(fw.Grid.box(37.7228, 37.7946, -122.5153, -122.3789, 6, 4), planar=(0.5, 4.0)),
         *_tables(),
+        _survey(fw.Grid(6, 5, cell=(0.5, 0.7), mask=COAST), planar=(1e-9, 0.3, 2.0), ldp=(1.0,)),
     ]
 
 

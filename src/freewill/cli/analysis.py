@@ -12,7 +12,7 @@ from freewill.cli.options import integral, option
 from freewill.cli.show import remark
 from freewill.cli.standard import DASH, check_target
 from freewill.core.progress import Show, progress, towards
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, has_raster
 from freewill.domain.alphabets.groups import Groups, Values, coarser
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, several
@@ -115,7 +115,7 @@ def groups_of(bins: int | None, alphabet: Alphabet) -> Groups:
     """Return what shares are of: every value, or bins of neighbours."""
     if bins is None:
         return Values(alphabet)
-    if alphabet.plane is None:
+    if not has_raster(alphabet):
         raise ParameterError(
             f"--bins {bins}: it merges neighbours on a line or a grid, and {alphabet} have none. "
             f"Leave it out."

@@ -17,7 +17,7 @@ from freewill.cli.standard import DASH, called
 from freewill.core.frames import csv_text
 from freewill.core.progress import progress
 from freewill.core.types import FloatArray, IntArray
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, has_raster
 from freewill.domain.alphabets.groups import Groups
 from freewill.errors import ParameterError, several
 from freewill.present.shares import difference_columns
@@ -130,7 +130,7 @@ def _checked_groups(of: Of, bins: int | None, alphabet: Alphabet) -> Groups:
     line = len(alphabet.axes) == 1 and alphabet.plane is not None
     if of in (Of.CDF, Of.MEDIAN, Of.QUARTILES) and not line:
         raise ParameterError(f"--of {of} on {alphabet}: expected numbers in a row.")
-    if of == Of.MEAN and alphabet.plane is None:
+    if of == Of.MEAN and not has_raster(alphabet):
         raise ParameterError(f"--of mean of {alphabet}: they are names, and have no mean.")
     if of != Of.MEAN:
         analysis.refuse_many_shares(groups, bins, "{:,} differences")

@@ -17,8 +17,8 @@ from freewill.collector.database import Reader
 from freewill.collector.periods import EVER, Span, is_day
 from freewill.collector.surveys import StoredSurvey, evidence_of
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet, attributes_of
-from freewill.domain.alphabets.groups import Groups, Values, coarser
+from freewill.domain.alphabets.base import Alphabet, attributes_of, has_raster
+from freewill.domain.alphabets.groups import Groups, Values, checked_plane, coarser
 from freewill.domain.mechanisms.asked import JOINED
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
@@ -156,9 +156,9 @@ def lines_of(alphabet: Alphabet) -> Groups:
     >>> lines_of(fw.Linear(0, 99)).names[:2], lines_of(fw.Linear(0, 9)).names[:2]
     (('0..9', '10..19'), ('0', '1'))
     """
-    if alphabet.plane is None or alphabet.size <= _MOST_SHOWN:
+    if not has_raster(alphabet) or alphabet.size <= _MOST_SHOWN:
         return Values(alphabet)
-    rows, columns = alphabet.plane
+    rows, columns = checked_plane(alphabet)
     if rows == 1:
         return coarser(alphabet, -(-columns // (_MOST_SHOWN - 2)))
     side = next(n for n in range(2, rows + columns) if -(-rows // n) * -(-columns // n) <= 12)

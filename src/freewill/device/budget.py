@@ -11,6 +11,7 @@ import numpy as np
 
 from freewill.device.memory import Amount, Memory, as_memory
 from freewill.domain.alphabets.base import LARGEST, Alphabet, distances
+from freewill.domain.alphabets.grid import Grid
 from freewill.domain.cover import Cover
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
@@ -146,7 +147,9 @@ def diameter(alphabet: Alphabet) -> Fraction:
     >>> diameter(fw.Linear(1900, 2020, step=10)), float(diameter(fw.Grid(4, 5, cell=1.0)))
     (Fraction(120, 1), 5.000...)
     """
-    if alphabet.plane is None:
+    if isinstance(alphabet, Grid):
+        farthest = alphabet.apart[1]
+    elif alphabet.plane is None:
         farthest = float(np.max(distances(alphabet)))
     else:  # from corner to corner
         farthest = float(alphabet.distance(0, alphabet.size - 1))

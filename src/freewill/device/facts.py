@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import FloatArray, Spec
-from freewill.domain.alphabets.base import Alphabet, distances, refuse_vast
+from freewill.domain.alphabets.base import Alphabet, distances, has_raster, refuse_vast
+from freewill.domain.alphabets.grid import Grid
+from freewill.domain.alphabets.mask import offset_counts
 from freewill.domain.guarantees.audit import (
     MOST_EXPONENT,
     MOST_TRUTH,
@@ -129,8 +131,8 @@ def facts(mechanism: Mechanism) -> Facts:
         return replace(inner, silence=1 - (1 - inner.silence) * mechanism.chance)
     alphabet, promise = mechanism.alphabet, mechanism.guarantee()
     refuse_vast(alphabet)
-    plane, value = alphabet.plane, typical_value(alphabet)
-    truths, law = mechanism.truths(), None if plane is None else distance_law(mechanism)
+    near, value = has_raster(alphabet), typical_value(alphabet)
+    truths, law = mechanism.truths(), distance_law(mechanism) if near else None
     ldp = promise if isinstance(promise, Guarantee) else None
     bits, support = _sets(mechanism)
     if bits is not None and truths is None:
@@ -144,7 +146,7 @@ def facts(mechanism: Mechanism) -> Facts:
         truths=None if truths is None else (truths.min(), truths.mean(), truths.max()),
         told=max(chance_of_truth(mechanism) or 0.0, 0.0 if truths is None else truths.mean()),
         error=None if law is None else mean_and_far(*law),
-        distances=None if plane is None or alphabet.size < 2 else _distances(alphabet, *plane),
+        distances=_distances(alphabet) if near and alphabet.size > 1 else None,
         bits=bits,
         support=support,
         outputs=mechanism.output_space.alphabet if bits is None else None,
@@ -222,6 +224,9 @@ def typical_value(alphabet: Alphabet) -> int:
     >>> typical_value(fw.Linear(0, 99)), typical_value(fw.Grid(24, 16, cell=0.5))
     (49, 179)
     """
+    if alphabet.plane is None and has_raster(alphabet):
+        grid: Any = alphabet
+        return int(grid.nearest[typical_value(grid.whole)])
     rows, columns = alphabet.plane or (1, 1)
     return (rows - 1) // 2 * columns + (columns - 1) // 2
 
@@ -233,8 +238,12 @@ def _loss(mechanism: Mechanism, promise: Any) -> float:
     return float(promise.adversary_loss)
 
 
-def _distances(alphabet: Alphabet, rows: int, columns: int) -> tuple[float, float, float]:
+def _distances(alphabet: Any) -> tuple[float, float, float]:
     """Return the distances of the nearest two values, of two typical ones and of the furthest."""
+    if isinstance(alphabet, Grid):
+        nearest, widest = alphabet.apart
+        return nearest, typical_distance(alphabet), widest
+    rows, columns = alphabet.plane
     beside = [1] * (columns > 1) + [columns] * (rows > 1)
     nearest = float(np.min(alphabet.distance(0, np.array(beside))))
     return nearest, typical_distance(alphabet), float(alphabet.distance(0, alphabet.size - 1))
@@ -258,13 +267,12 @@ def distance_law(mechanism: Mechanism) -> tuple[FloatArray, FloatArray] | None:
     match mechanism:
         case Identity():
             return np.zeros(1), np.ones(1)
-        case KRR() if alphabet.plane is not None:
+        case KRR() if has_raster(alphabet):
             # How many values lie that many rows and columns from a value, on average.
-            axes = [np.arange(count, dtype=np.float64) for count in alphabet.plane]
-            pairs = [np.where(axis > 0, 2.0, 1.0) * (axis.size - axis) for axis in axes]
-            chances = np.outer(*pairs).ravel() / size * mechanism.other
+            chances = _pairs(alphabet).ravel() / size * mechanism.other
             chances[0] = mechanism.truths()[0]
-            return alphabet.distance(0, np.arange(size)), chances
+            whole = getattr(alphabet, "whole", alphabet)
+            return whole.distance(0, np.arange(whole.size)), chances
         case Geometric():
             decay, steps = mechanism.epsilon * alphabet.step, np.arange(size, dtype=np.float64)
             fall = np.exp(-decay * steps) / (1 + np.exp(-decay))
@@ -272,7 +280,7 @@ def distance_law(mechanism: Mechanism) -> tuple[FloatArray, FloatArray] | None:
             chances = 2 * ((size - 1 - steps) * -np.expm1(-decay) + 1) * fall / size
             chances[0] = mechanism.truths().mean()
             return alphabet.step * steps, chances
-        case PlanarGeometric():
+        case PlanarGeometric() if alphabet.mask is None:
             east, north = alphabet.offsets()
             inner, side, end, corner = mechanism.kernel.quarter
             across = np.arange(alphabet.columns - 1, -1, -1, dtype=np.float64)
@@ -282,6 +290,14 @@ def distance_law(mechanism: Mechanism) -> tuple[FloatArray, FloatArray] | None:
     if mechanism.output_space.alphabet != alphabet or size**2 > _ENTRIES:
         return None
     return distances(alphabet).ravel(), mechanism.law().ravel() / size
+
+
+def _pairs(alphabet: Any) -> FloatArray:
+    """Return how many ordered pairs of values are so many rows and columns apart."""
+    if alphabet.plane is None:
+        return offset_counts(alphabet.cells, alphabet.columns, alphabet.rows)
+    axes = [np.arange(count, dtype=np.float64) for count in alphabet.plane]
+    return np.outer(*(np.where(axis > 0, 2.0, 1.0) * (axis.size - axis) for axis in axes))
 
 
 def _named_from(mechanism: Mechanism, value: int, own: float, other: float) -> FloatArray:
@@ -313,12 +329,9 @@ def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
             fall = np.exp(-mechanism.epsilon * alphabet.step * steps)
             return np.asarray(mechanism.truths() * fall)
         case PlanarGeometric():
-            row, column = np.divmod(np.arange(alphabet.size), alphabet.columns)
-            edge = 2 * np.isin(row, (0, alphabet.rows - 1))
-            edge += np.isin(column, (0, alphabet.columns - 1))
-            aside = np.abs(column - value % alphabet.columns)
-            along = np.abs(row - value // alphabet.columns)
-            return np.asarray(np.exp(mechanism.kernel.stacked[edge, along, aside]))
+            operator = mechanism.operator(mechanism.outputs())
+            chances = operator.dense(np.array([value]))[:, 0]
+            return np.asarray(np.exp(operator.log_scale) * chances)
         case _:
             space = mechanism.output_space.alphabet
             # Of silence there is no picture.

@@ -14,7 +14,7 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.device.facts import Facts
 from freewill.device.words import WORDS, in_digits, percent, say, shortened
-from freewill.domain.alphabets.base import Alphabet, texts
+from freewill.domain.alphabets.base import Alphabet, raster_of, texts
 
 _BARS, _THIN_BARS, _SIDE, _LABELS = 60, 150, 36, 12
 """At most so many bars on a line, in letters and in SVG; squares along a map; labels."""
@@ -59,8 +59,12 @@ def frame(facts: Facts, bars: int = _THIN_BARS) -> Frame | None:
     title = say(facts.kind, "picture", which, own=own)
     if over.labels:
         return _labels(facts, over, facts.chances, marked, title)
-    plane = (1, over.size) if flat else over.plane or (1, over.size)
-    chances = facts.chances.reshape(plane)
+    chances = facts.chances.reshape(1, over.size)
+    raster = None if flat else raster_of(over)
+    if raster is not None:
+        # A cell that is left out is never reported.
+        chances = raster.laid_out(facts.chances, empty=0.0)
+        marked = marked if marked < 0 else int(raster.cells[marked])
     return _binned(facts, over, chances, marked, bars if flat else _SIDE, title)
 
 

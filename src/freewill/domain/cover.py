@@ -315,10 +315,7 @@ def _nearest(alphabet: Alphabet) -> float:
     """Return the distance of the nearest two values."""
     if isinstance(alphabet, Linear):
         return float(alphabet.step)
-    if not isinstance(alphabet, Grid):
-        return distance_range(alphabet)[0]
-    across, along = alphabet.cell
-    return along if alphabet.columns < 2 else across if alphabet.rows < 2 else min(across, along)
+    return alphabet.apart[0] if isinstance(alphabet, Grid) else distance_range(alphabet)[0]
 
 
 def _weakest(promises: list[Guarantee], alphabet: Alphabet) -> Guarantee:

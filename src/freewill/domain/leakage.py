@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from freewill.core.presented import Presented
 from freewill.core.texts import behind
 from freewill.core.types import FloatArray, distribution, numbers
-from freewill.domain.alphabets.base import distances, has_distance
+from freewill.domain.alphabets.base import distances, has_distance, has_raster
 from freewill.domain.mechanisms.base import Mechanism, brief, is_mechanism
 from freewill.errors import LawError, ParameterError, several, shown
 from freewill.numeric.operators.moments import BitMoments, SetMoments
@@ -211,7 +211,7 @@ def _of_sets(mechanism: Mechanism, prior: FloatArray, moments: SetMoments) -> Le
     after = _right_guesses(prior, moments)
     even: Any = mechanism.moments(np.full(size, 1 / size))
     # Without a geometry the best guess is wrong, or not at all.
-    labels = mechanism.alphabet.plane is None
+    labels = not has_raster(mechanism.alphabet)
     return Leakage(
         brief(mechanism),
         prior_vulnerability=float(prior.max()),

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.types import BoolArray, FloatArray, IntArray, numbers
-from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.groups import Blocks, Groups, Sets, checked_plane
+from freewill.domain.alphabets.base import Alphabet, Raster, has_raster, raster_of
+from freewill.domain.alphabets.groups import Blocks, Groups, Sets
+from freewill.domain.background import Background
 from freewill.errors import FreewillError, ParameterError, printable, several, shown
+from freewill.present.under import draw_under
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,6 +42,8 @@ ROW = 4
 """Panels in a row of maps or laws before a new row begins."""
 _SIGNED, _PALE = "RdBu_r", 0.3
 """The colours of signed numbers, and the opacity of those that may be 0."""
+_OVER = 0.72
+"""The opacity of cells over a background."""
 _FEW_BARS = 40
 """Values of a line up to which each has an error bar of its own; more have a band."""
 Axis = Literal["x", "y"] | None
@@ -251,7 +255,7 @@ def unit_of(alphabet: Alphabet, unit: str) -> str:
 
 def has_neighbours(groups: Groups) -> bool:
     """Tell whether groups are drawn along their axes, and not as one bar each."""
-    return groups.alphabet.plane is not None and not isinstance(groups, Sets)
+    return has_raster(groups.alphabet) and not isinstance(groups, Sets)
 
 
 def sides_of(groups: Groups) -> tuple[int, int]:
@@ -275,11 +279,12 @@ class Ground:
     looks: dict[str, Any]
     names: tuple[str, str]
     which: IntArray
-    """The block of each cell, in rows and columns."""
+    """The block of each cell, in rows and columns; -1 where the grid leaves a cell out."""
     each: str
+    background: Background | None = None
 
     @classmethod
-    def of(cls, groups: Groups) -> Self:
+    def of(cls, groups: Groups, background: Any = None) -> Self:
         """Return the ground of a grid whose groups of cells are drawn as one."""
         alphabet, (columns, rows) = groups.alphabet, sides_of(groups)
         (west, east), (south, north) = alphabet.extent
@@ -291,14 +296,27 @@ class Ground:
             stretch = (north - south) / (high - low) / ((east - west) / (right - left))
             looks = {"extent": (left, right, low, high), "aspect": stretch}
             names = ("longitude (°)", "latitude (°)")
-        which = groups.which.reshape(checked_plane(alphabet))
+        raster: Raster = raster_of(alphabet)  # type: ignore[assignment]
+        which = raster.laid_out(groups.which, empty=-1).astype(np.int64)
         each = "a cell" if columns == rows == 1 else f"{columns} x {rows} cells"
         shape = float(np.clip((north - south) / (east - west), 0.35, 1.6))
-        return cls(shape, looks, names, which, each)
+        under = None if background is None else Background.of(background, alphabet)
+        return cls(shape, looks, names, which, each, under)
+
+    def laid_out(self, numbers: Any) -> Any:
+        """Return a number for each block in rows and columns, masked where there is none."""
+        return np.ma.masked_array(np.asarray(numbers)[self.which], self.which < 0)
+
+    def _draw(self, axes: "Axes", numbers: Any, looks: dict[str, Any]) -> "AxesImage":
+        """Draw numbers in rows and columns, over what lies under them."""
+        if self.background is not None:
+            looks = {**looks, "alpha": _OVER * looks.get("alpha", 1.0), "zorder": 1.0}
+            draw_under(axes, self.background, self.looks["extent"])
+        return draw_image(axes, numbers, **looks, **self.looks)
 
     def draw(self, axes: "Axes", numbers: FloatArray, **looks: Any) -> "AxesImage":
         """Draw a number for each block."""
-        return draw_image(axes, numbers[self.which], **looks, **self.looks)
+        return self._draw(axes, self.laid_out(numbers), looks)
 
     def draw_signed(self, axes: "Axes", numbers: FloatArray, sure: BoolArray, most: float) -> None:
         """Draw what is above 0 in red and below in blue, pale where it may be 0."""
@@ -307,9 +325,12 @@ class Ground:
 
     def draw_errors(self, figure: "Figure", axes: "Axes", errors: FloatArray) -> None:
         """Draw standard errors in percentage points, hatched where they are infinite."""
-        finite = np.ma.masked_invalid(errors[self.which])
-        image = draw_image(axes, finite, cmap="viridis_r", vmin=0.0, **self.looks)
-        axes.patch.set(hatch="///", edgecolor=SOFT)
+        finite = np.ma.masked_invalid(self.laid_out(errors))
+        image = self._draw(axes, finite, {"cmap": "viridis_r", "vmin": 0.0})
+        if not np.isfinite(errors).all():
+            axes.patch.set(hatch="///", edgecolor=SOFT)
+            sea = np.ma.masked_array(np.zeros(self.which.shape), self.which >= 0)
+            draw_image(axes, sea, cmap="Greys", vmin=0.0, vmax=1.0, **self.looks)
         finish_panel(axes, "standard error", *self.names)
         draw_scale(figure, image, [axes], "standard error (points)")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, has_raster
 from freewill.domain.alphabets.groups import as_groups
 from freewill.errors import ParameterError, printable, several, shown
 from freewill.present import canvas
@@ -39,6 +39,7 @@ def choices(
     title: str = "",
     unit: str = "",
     level: float = 0.95,
+    background: Any = None,
 ) -> "Figure":
     """Draw c_m(x), which share of the people of each value chooses each mechanism, with bands.
 
@@ -49,7 +50,8 @@ def choices(
     holds everybody's share. Of two mechanisms the first is drawn: the others choose the second.
     Axes end where the bands of nearly all people do: where nobody is, bands reach from 0 to 100 %.
     Alphabets too large for intervals are drawn without. `unit` names what a line measures.
-    `ax` takes axes of a figure of your own, one for each panel.
+    `ax` takes axes of a figure of your own, one for each panel. A survey's `background` lies under
+    maps.
 
     >>> import freewill as fw
     >>> menu = fw.Categorical(["yes", "no"])
@@ -67,8 +69,11 @@ def choices(
         law = "found free of the value" if estimate.is_free else f"basis: {estimate.basis}"
         title = f"Who chooses what, of {several(estimate.people, 'person')} ({law})"
     alphabet = estimate.alphabet
-    draw = (_labels, _line, _maps)[0 if alphabet.plane is None else len(alphabet.extent)]
-    return saved(draw(_Law(estimate, title, level), unit, ax), path)
+    law = _Law(estimate, title, level)
+    if len(alphabet.extent) == 2:
+        return saved(_maps(law, background, ax), path)
+    draw = _line if has_raster(alphabet) else _labels
+    return saved(draw(law, unit, ax), path)
 
 
 def refuse_crowd(alphabet: Alphabet, mechanisms: int) -> None:
@@ -78,7 +83,7 @@ def refuse_crowd(alphabet: Alphabet, mechanisms: int) -> None:
             f"{several(mechanisms, 'mechanism')} are too many to draw beside each other: keep "
             f"{_MOST_PANELS} at most (evidence.only, --only)."
         )
-    if alphabet.plane is None and alphabet.size > _MOST_LABELS:
+    if not has_raster(alphabet) and alphabet.size > _MOST_LABELS:
         raise ParameterError(
             f"{several(alphabet.size, 'label')} are too many to draw below each other: at most "
             f"{_MOST_LABELS} find room."
@@ -109,7 +114,7 @@ class _Law:
         """Where the axis of the percentages ends."""
         self.together = len(self.names) <= _TOGETHER
         """Whether mechanisms share a panel."""
-        smooth = " of smooth preferences" if self.alphabet.plane else ""
+        smooth = " of smooth preferences" if has_raster(self.alphabet) else ""
         self.intervals = "" if self.bare else f"; {100 * level:.12g} % intervals{smooth}"
         self.title = title
 
@@ -182,8 +187,8 @@ def _labels(law: _Law, unit: str, ax: Any) -> "Figure":
     return figure
 
 
-def _maps(law: _Law, unit: str, ax: Any) -> "Figure":
-    ground = Ground.of(as_groups(law.alphabet, 1))
+def _maps(law: _Law, background: Any, ax: Any) -> "Figure":
+    ground = Ground.of(as_groups(law.alphabet, 1), background)
     title = f"{law.title}{law.intervals}"
     figure, panels = canvas.blank_panels(len(law.names), ground.shape, title, ax)
     apart = law.choice - law.everybody[:, None]

@@ -30,6 +30,7 @@ def comparison(
     title: str = "",
     unit: str = "",
     merged: int | Groups = 1,
+    background: Any = None,
 ) -> "Figure":
     """Draw what two bodies of evidence say, and their difference with its intervals.
 
@@ -38,7 +39,8 @@ def comparison(
     pale where the interval holds 0, framed where it does not; beside it stand the standard errors.
     Labels, and functionals that are no shares of neighbours, lie below each other. `merged` says
     which neighbours of a line, or blocks of cells, were compared as one, as in `picture`.
-    `ax` takes axes of a figure of your own, one for each panel.
+    `ax` takes axes of a figure of your own, one for each panel. A survey's `background` lies under
+    maps.
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -54,8 +56,9 @@ def comparison(
     drawn = _Columns(compared, names, groups)
     alphabet, many = compared.alphabet, len(compared.of)
     if compared.shares and canvas.has_neighbours(groups) and many == groups.count:
-        draw = (_on_line, _on_map)[len(alphabet.extent) - 1]
-        return saved(draw(drawn, title, unit, ax), path)
+        if len(alphabet.extent) == 1:
+            return saved(_on_line(drawn, title, unit, ax), path)
+        return saved(_on_map(drawn, title, background, ax), path)
     if groups.count < alphabet.size and many != groups.count:
         raise ParameterError(
             f"{several(many, 'functional')} were compared, and {groups} are "
@@ -137,13 +140,13 @@ def _draw_sure(
             axes.scatter(across, up, label=f"{word} in {drawn.other}", **looks)
 
 
-def _on_map(drawn: _Columns, title: str, unit: str, ax: Any) -> "Figure":
+def _on_map(drawn: _Columns, title: str, background: Any, ax: Any) -> "Figure":
     """Draw the map of the difference beside the map of its standard errors."""
-    ground = Ground.of(drawn.groups)
+    ground = Ground.of(drawn.groups, background)
     figure, panels = canvas.blank_panels(2, ground.shape, title or drawn.compared.verdict, ax)
     most = max(float(np.abs(drawn.difference).max()), np.finfo(float).tiny)
     ground.draw_signed(panels[0], drawn.difference, drawn.sure, most)
-    _frame(panels[0], drawn.sure[ground.which], ground.looks["extent"])
+    _frame(panels[0], ground.laid_out(drawn.sure).filled(False), ground.looks["extent"])
     canvas.finish_panel(panels[0], f"{drawn.less}; pale where it may be 0", *ground.names)
     label = f"difference in {ground.each} (points)"
     canvas.draw_signed_scale(figure, panels[:1], most, label)

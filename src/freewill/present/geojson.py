@@ -12,7 +12,13 @@ from freewill.core.files import whole_file
 from freewill.core.presented import portable
 from freewill.core.types import IntArray
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.groups import Blocks, Groups, as_groups, merged_weights
+from freewill.domain.alphabets.groups import (
+    Blocks,
+    Groups,
+    as_groups,
+    checked_plane,
+    merged_weights,
+)
 from freewill.errors import AlphabetError, ParameterError
 from freewill.present.canvas import finite_weights, has_neighbours
 from freewill.present.shares import check_intervals
@@ -79,7 +85,7 @@ def features(
 
 def check_place(alphabet: Alphabet) -> None:
     """Refuse an alphabet that is nowhere on the earth."""
-    if alphabet.axes != ("lat", "lon") or alphabet.plane is None:
+    if alphabet.axes != ("lat", "lon"):
         raise AlphabetError(
             f"{alphabet} has no place on the earth: GeoJSON is for a grid with bounds in degrees "
             f"(Grid.box, or the field bounds of a survey)."
@@ -91,9 +97,9 @@ def _rings(
 ) -> Iterator[list[list[float]]]:
     """Yield the corners of rectangles, each from its first column and row to their ends."""
     (south, north), (west, east) = alphabet.reach
-    # The last rectangles end where the grid does.
-    x = np.linspace(west, east, columns[1].max() + 1).round(_DIGITS)
-    y = np.linspace(south, north, rows[1].max() + 1).round(_DIGITS)
+    tall, wide = checked_plane(alphabet)
+    x = np.linspace(west, east, wide + 1).round(_DIGITS)
+    y = np.linspace(south, north, tall + 1).round(_DIGITS)
     sides = (x[columns[0]], x[columns[1]], y[rows[0]], y[rows[1]])
     for left, right, low, up in zip(*(side.tolist() for side in sides), strict=True):
         yield [[left, low], [right, low], [right, up], [left, up], [left, low]]

@@ -50,6 +50,7 @@ def picture(
     unit: str = "",
     intervals: Intervals | None = None,
     merged: int | Groups = 1,
+    background: Any = None,
 ) -> "Figure":
     """Draw an estimate, or distributions over an alphabet, the way that alphabet asks for.
 
@@ -61,7 +62,7 @@ def picture(
     `merged` draws so many neighbours of a line, or squares of cells, as one, or any groups of
     `domain.alphabets.groups`. `intervals` of what is drawn, every value or every such group, are
     error bars or a band; in the plane a second map has the standard errors, hatched where these are
-    infinite.
+    infinite. A `background`, as a survey has it (`survey.background`), lies under maps.
 
     >>> import freewill as fw, tempfile, pathlib
     >>> target = pathlib.Path(tempfile.mkdtemp()) / "ages.png"
@@ -82,6 +83,8 @@ def picture(
     if intervals is not None:
         check_intervals(intervals, alphabet, groups.count)
     draw = (_bars, _line, _maps)[len(alphabet.extent) if canvas.has_neighbours(groups) else 0]
+    if draw is _maps:
+        return saved(_maps(groups, series, title, background, intervals, ax), path)
     return saved(draw(groups, series, title, unit, intervals, ax), path)
 
 
@@ -127,10 +130,10 @@ def _bars(
 
 
 def _maps(
-    groups: Groups, series: Series, title: str, unit: str, intervals: Intervals | None, ax: Any
+    groups: Groups, series: Series, title: str, under: Any, intervals: Intervals | None, ax: Any
 ) -> "Figure":
     count = len(series) + (intervals is not None)
-    ground = Ground.of(groups)
+    ground = Ground.of(groups, under)
     figure, panels = canvas.blank_panels(count, ground.shape, "" if count == 1 else title, ax)
     least = min(0.0, *(float(percent.min()) for _, _, percent in series))
     most = max(float(percent.max()) for _, _, percent in series)

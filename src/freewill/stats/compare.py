@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet, attributes_of, has_distance
+from freewill.domain.alphabets.base import Alphabet, attributes_of, has_distance, has_raster
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.difference import distance_between, transports_on, written
@@ -72,7 +72,7 @@ class Comparison(Presented):
     @property
     def distance(self) -> str:
         """What `emd` is called."""
-        labels = self.alphabet.plane is None and not attributes_of(self.alphabet)
+        labels = not has_raster(self.alphabet) and not attributes_of(self.alphabet)
         return "total variation" if labels else "earth mover's distance"
 
     @property

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
-from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet, attributes_of, has_distance
+from freewill.core.types import FloatArray, IntArray
+from freewill.domain.alphabets.base import (
+    Alphabet,
+    Raster,
+    attributes_of,
+    has_distance,
+    has_raster,
+    raster_of,
+)
 from freewill.domain.metrics import emd
 from freewill.stats.covariance import OnRow
 from freewill.stats.information import DENSE
@@ -126,8 +133,10 @@ def diameter(alphabet: Alphabet) -> float:
     if attributes_of(alphabet):
         weighted = zip(product.weights.values(), product.attributes.values(), strict=True)
         return float(sum(weight * diameter(own) for weight, own in weighted))
-    if alphabet.plane is None:
+    if not has_raster(alphabet):
         return float(alphabet.size > 1)
+    if alphabet.plane is None:
+        return float(product.apart[1])
     return float(alphabet.distance(np.array(0), np.array(alphabet.size - 1)))
 
 
@@ -170,15 +179,23 @@ def displacements(theta: FloatArray, alphabet: Alphabet) -> FloatArray:
     >>> displacements(np.array([0.5, 0.3, 0.2]), fw.Linear(0, 2))
     array([[-0.4 ,  0.15,  0.25]])
     """
-    plane = alphabet.plane or (1, alphabet.size)
-    cells, rows = theta.reshape(plane), []
-    for axis, count in enumerate(plane):
+    raster = raster_of(alphabet) or Raster(1, alphabet.size, np.arange(alphabet.size))
+    places = np.divmod(raster.cells, raster.columns)
+    rows = []
+    for axis, (count, step) in enumerate(((raster.rows, raster.columns), (raster.columns, 1))):
         if count > 1:
-            beside = np.moveaxis(cells, axis, 0)
-            forth = np.concatenate([0 * beside[:1], beside[:-2], beside[-2:-1] + beside[-1:]])
-            back = np.concatenate([beside[:1] + beside[1:2], beside[2:], 0 * beside[:1]])
-            rows.append(np.moveaxis((forth - back) / 2, 0, axis).ravel())
+            forth = _moved(theta, raster, np.where(places[axis] < count - 1, step, 0))
+            back = _moved(theta, raster, np.where(places[axis] > 0, -step, 0))
+            rows.append((forth - back) / 2)
     return np.array(rows).reshape(len(rows), theta.size)
+
+
+def _moved(theta: FloatArray, raster: Raster, steps: IntArray) -> FloatArray:
+    """Return theta after everybody took a step, but for those whom it would lead to no value."""
+    indices = np.full(raster.rows * raster.columns, -1)
+    indices[raster.cells] = np.arange(theta.size)
+    led = indices[raster.cells + steps]
+    return np.bincount(np.where(led < 0, np.arange(theta.size), led), theta, theta.size)
 
 
 def _tilted(theta: FloatArray, functions: FloatArray) -> FloatArray:
@@ -187,7 +204,7 @@ def _tilted(theta: FloatArray, functions: FloatArray) -> FloatArray:
 
 def _cosines(alphabet: Alphabet) -> FloatArray:
     """Return cosines over a line or plane, the longest waves first."""
-    rows, columns = alphabet.plane or (1, alphabet.size)
+    rows, columns, cells = raster_of(alphabet) or (1, alphabet.size, np.arange(alphabet.size))
     lengths = [high - low for low, high in reversed(alphabet.extent)]
     north, east = [1.0] * (2 - len(lengths)) + lengths
     most = WAVES + 1  # the first of all is constant
@@ -195,7 +212,7 @@ def _cosines(alphabet: Alphabet) -> FloatArray:
     waves = sorted((math.hypot(i / north, j / east), i, j) for i, j in pairs)[1:most]
     power = (1 + len(lengths)) / 2
     return np.stack([_wave(rows, i)[:, None] * _wave(columns, j) / pitch**power
-                     for pitch, i, j in waves]).reshape(len(waves), -1)  # fmt: skip
+                     for pitch, i, j in waves]).reshape(len(waves), -1)[:, cells]  # fmt: skip
 
 
 def _wave(size: int, number: int) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, has_raster
 from freewill.stats.difference import WAVES, single_differences, smooth_differences
 from freewill.stats.estimators.estimate import default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
@@ -96,8 +96,8 @@ def equality(one: Evidence, other: Evidence, work: Work | None = None) -> float:
     work = work or Work(None)
     scores = Scores.of(one, other, work)
     theta, alphabet = scores.mode, one.alphabet
-    rows = [smooth_differences(theta, alphabet)] if alphabet.plane is not None else []
-    if alphabet.plane is None or alphabet.size <= DENSE:
+    rows = [smooth_differences(theta, alphabet)] if has_raster(alphabet) else []
+    if not has_raster(alphabet) or alphabet.size <= DENSE:
         rows.append(single_differences(theta))
     score, covariance, weights = scores.along(np.concatenate(rows), work)
     if not (np.isfinite(score).all() and np.isfinite(covariance).all()):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import BoolArray, FloatArray, numbers, refuse_beyond
-from freewill.domain.alphabets.base import Alphabet, is_line
+from freewill.domain.alphabets.base import Alphabet, has_raster, is_line
 from freewill.domain.alphabets.groups import (
     Blocks,
     Groups,
@@ -311,7 +311,7 @@ def _weights(groups: Groups) -> Weights:
 def _better(groups: Groups) -> str:
     """Say what is known better than the shares of these groups."""
     alphabet = groups.alphabet
-    if alphabet.plane is None or not isinstance(groups, Values | Blocks):
+    if not (has_raster(alphabet) and isinstance(groups, Values | Blocks)):
         return _BETTER_SETS
     larger = groups.count > 2  # of two, nothing larger is left than everything
     if len(alphabet.axes) == 2:
@@ -325,7 +325,7 @@ def _better(groups: Groups) -> str:
 
 def _coordinates(alphabet: Alphabet, what: str) -> FloatArray:
     """Return the numbers that values are, [value, axis]."""
-    if alphabet.plane is None:
+    if not has_raster(alphabet):
         raise ParameterError(f"{what} of {alphabet}: its values are names, and have no numbers.")
     places = np.asarray(alphabet.decode(np.arange(alphabet.size)), dtype=float)
     return places.reshape(alphabet.size, -1)
@@ -342,7 +342,7 @@ def _check_line(alphabet: Alphabet, what: str) -> None:
 
 
 def _check_grid(alphabet: Alphabet, what: str) -> None:
-    if alphabet.plane is None or len(alphabet.axes) != 2:
+    if not has_raster(alphabet) or len(alphabet.axes) != 2:
         raise ParameterError(f"{what} on {alphabet}: expected a Grid.")
 
 

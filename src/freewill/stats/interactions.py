@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import random_table
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, has_raster
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Silent
 from freewill.stats.difference import single_differences, smooth_differences
@@ -155,7 +155,7 @@ def _functions(alphabet: Alphabet, theta: FloatArray) -> _Functions:
     common = np.sort(np.argsort(-theta, kind="stable")[:_FUNCTIONS])
     free = single_differences(theta)
     free = free[common] if len(free) == theta.size else free
-    if alphabet.plane is None:
+    if not has_raster(alphabet):
         return _Functions(free, 0)
     smooth = smooth_differences(theta, alphabet)[-_FUNCTIONS:]
     return _Functions(np.concatenate([smooth, free]), len(smooth))

@@ -1,5 +1,6 @@
 """Sieves: the most likely theta among those that a kernel smooths, and spikes on top of it."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -8,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, refuse_beyond
-from freewill.domain.alphabets.base import Alphabet, attributes_of
+from freewill.domain.alphabets.base import Alphabet, attributes_of, raster_of
 from freewill.errors import AlphabetError, EvidenceError, ParameterError, several
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers.columns import dense_maximum
@@ -56,11 +57,14 @@ class Kernels:
 
     plane: tuple[int, int]
     sides: tuple[float, float]
+    cells: IntArray | None = None
+    """row * columns + column of each value, where not every cell is one: heat stays on these."""
 
     @classmethod
     def on(cls, alphabet: Alphabet) -> "Kernels":
         """Return the kernels of an alphabet that has neighbours."""
-        if alphabet.plane is None:
+        raster = raster_of(alphabet)
+        if raster is None:
             raise AlphabetError(
                 f"the values {alphabet} have no neighbours, and smoothing moves weight to "
                 f"neighbours. Take fw.gibu, or fw.shrink, which pulls all shares together; or, if "
@@ -69,11 +73,11 @@ class Kernels:
         # `plane` counts rows first, `extent` begins with the axis along a row.
         lengths = [high - low for low, high in reversed(alphabet.extent)]
         lengths = [1.0] * (2 - len(lengths)) + lengths
-        pairs = list(zip(lengths, alphabet.plane, strict=True))
+        pairs = list(zip(lengths, raster[:2], strict=True))
         # Along an axis of one cell nothing moves, however long that is.
         shortest = min((length / count for length, count in pairs if count > 1), default=1.0)
         north, east = (length / count / shortest if count > 1 else 1.0 for length, count in pairs)
-        return cls(alphabet.plane, (north, east))
+        return cls(raster[:2], (north, east), None if alphabet.plane else raster.cells)
 
     along: ClassVar[tuple[str, ...]] = ()
 
@@ -84,12 +88,13 @@ class Kernels:
     @property
     def size(self) -> int:
         """How many cells there are, k."""
-        return self.plane[0] * self.plane[1]
+        return self.plane[0] * self.plane[1] if self.cells is None else self.cells.size
 
     @cached_property
     def places(self) -> tuple[IntArray, IntArray]:
         """Row and column of each cell."""
-        rows, columns = np.divmod(np.arange(self.size), self.plane[1])
+        cells = np.arange(self.size) if self.cells is None else self.cells
+        rows, columns = np.divmod(cells, self.plane[1])
         return rows, columns
 
     def widths(self, per_doubling: int) -> list[float]:
@@ -105,13 +110,17 @@ class Kernels:
         """Return k x k numbers: a column for each cell, the distribution of heat from there.
 
         With one width for each cell, columns still sum to 1, but rows need not. O(k^2 m), m the
-        longer side.
+        longer side. Heat that would reach a cell that is left out stays with the others, in
+        proportion.
         """
         times = np.broadcast_to(np.square(widths), self.size)
         north, east = (
             heat(count, starts, times / side**2)
             for count, side, starts in zip(self.plane, self.sides, self.places, strict=True)
         )
+        if self.cells is not None:
+            kept = north[self.places[0]] * east[self.places[1]]
+            return np.asarray(kept / kept.sum(axis=0))
         return np.asarray((north[:, None, :] * east).reshape(self.size, self.size))
 
     def apart(self, cell: int, others: list[int], distance: float) -> bool:
@@ -224,11 +233,13 @@ class Sieves:
         """Maximise over phi: few centres have weight."""
         likelihood = Likelihood(DenseOperator(law, self.law.log_scale), self.weights)
         size = likelihood.size
-        # Records have no neighbours in two directions alone.
-        rows = self.kernels.plane[0] if self.kernels.plane else 0
+        # Records have no neighbours in two directions alone, and some cells may be left out.
+        plane = self.kernels.plane or (0, 0)
+        rows = plane[0] if math.prod(plane) == self.kernels.size else 0
         # Spikes stand at the end of a line. A grid has no place for them: then no neighbours count.
-        plane = (rows, size // rows) if rows == 1 or (rows and size == self.kernels.size) else None
-        return dense_maximum(likelihood, self.tolerance, self.max_steps, start, plane)
+        near = rows == 1 or (rows and size == self.kernels.size)
+        sides = (rows, size // rows) if near else None
+        return dense_maximum(likelihood, self.tolerance, self.max_steps, start, sides)
 
     def _fit(
         self,

@@ -1,10 +1,12 @@
 /**
- * @file A map that is drawn from the survey's box alone, its lines and a bar of kilometres: no tiles, no
- * position. A cell of it can be chosen.
+ * @file A map that is drawn from the survey alone, what it brings to lie under its cells, lines and a bar of
+ * kilometres: no tiles, no position. A cell of it can be chosen.
  */
 
 import { filled } from "../device/figures.js";
 import TEXTS, { OWN } from "./answer-texts.js";
+import { Under, leftOut } from "./map-under.js";
+import { Zoom } from "./map-zoom.js";
 import { button, draw, field, group, make, newId } from "./parts.js";
 
 /** @typedef {import("../device/grid.js").Grid} Grid */
@@ -35,15 +37,18 @@ const MOVES = /** @type {Record<string, [number, number]>} */ ({
  *
  * @param {Grid} grid
  * @param {Record<string, unknown>} [given] attributes of the plane, and what it listens to
- * @returns {{node: HTMLElement, plane: SVGElement}}
+ * @param {any} [background] what the survey brings to lie under the cells
+ * @returns {{node: HTMLElement, plane: SVGElement, zoom: Zoom, under: Under}}
  */
-export function mapFrame(grid, given = {}) {
+export function mapFrame(grid, given = {}, background = null) {
   const { columns, rows, cell, bounds } = grid;
   const [width, height] = [columns * cell[0], rows * cell[1]];
-  const lines = draw("path", { class: "lines", d: pathOf(columns, rows) });
+  const lines = draw("path", { class: "lines" });
+  const under = new Under(grid, background);
   const box = draw("rect", { class: "box", width: columns, height: rows });
   const view = { viewBox: `0 0 ${columns} ${rows}`, preserveAspectRatio: "none" };
-  const plane = draw("svg", { ...view, class: "plane", ...given }, box, lines);
+  const plane = draw("svg", { ...view, class: "plane", ...given }, box, under.shapes, lines, ...leftOut(grid));
+  plane.classList.toggle("over", under.any);
   // A box that is very long one way is drawn shorter, so that it has room on a screen.
   const shape = Math.min(Math.max(height / width, FLATTEST), TALLEST);
   plane.style.aspectRatio = `1 / ${shape}`;
@@ -51,31 +56,43 @@ export function mapFrame(grid, given = {}) {
   const edges = bounds ? bounds.map(degrees) : [0, height, 0, width].map(kilometres);
   const [south, north, west, east] = edges;
   const foot = [west, `${TEXTS.value.south} ${south}`, east].map((words) => make("span", {}, words));
+  const scale = make("div", { class: "scale quiet" });
   const frame = make(
     "div",
     { class: "map" },
     make("div", { class: "edge north quiet", "aria-hidden": "true" }, `↑ ${TEXTS.value.north} ${north}`),
-    plane,
+    make("div", { class: "sheet" }, plane, under.names),
     make("div", { class: "edge quiet", "aria-hidden": "true" }, ...foot),
-    scaleBar(width),
+    scale,
+    under.attribution ? make("p", { class: "quiet source" }, make("bdi", {}, under.attribution)) : null,
   );
   frame.style.maxWidth = plane.style.maxWidth;
-  return { node: frame, plane };
+  const zoom = new Zoom(plane, grid, (part, times) => {
+    lines.setAttribute("d", pathOf(columns, rows, times));
+    scale.replaceChildren(...scaleBar(width / times));
+    frame.classList.toggle("part", times > 1);
+    if (frame.isConnected) under.arrange(part);
+  });
+  // Names find their places once there is a page around them, and whenever it grows or shrinks.
+  if (under.any) new ResizeObserver(() => under.arrange(zoom.view)).observe(under.names);
+  return { node: frame, plane, zoom, under };
 }
 
 /** @type {(grid: Grid, cells: number[]) => SVGElement} a path around cells */
 export function cellsPath(grid, cells) {
   const parts = cells.map((index) => {
-    const row = Math.floor(index / grid.columns);
-    return `M${index - row * grid.columns} ${grid.rows - 1 - row}h1v1h-1z`;
+    const place = grid.placeOf(index);
+    const row = Math.floor(place / grid.columns);
+    return `M${place - row * grid.columns} ${grid.rows - 1 - row}h1v1h-1z`;
   });
   return draw("path", { class: "mark", d: parts.join("") });
 }
 
-/** @type {(columns: number, rows: number) => string} */
-function pathOf(columns, rows) {
-  const along = Array.from({ length: columns < MOST_LINES ? columns - 1 : 0 }, (_, i) => `M${i + 1} 0v${rows}`);
-  const across = Array.from({ length: rows < MOST_LINES ? rows - 1 : 0 }, (_, i) => `M0 ${i + 1}h${columns}`);
+/** @type {(columns: number, rows: number, times: number) => string} */
+function pathOf(columns, rows, times) {
+  const many = (/** @type {number} */ side) => (side / times < MOST_LINES ? side - 1 : 0);
+  const along = Array.from({ length: many(columns) }, (_, i) => `M${i + 1} 0v${rows}`);
+  const across = Array.from({ length: many(rows) }, (_, i) => `M0 ${i + 1}h${columns}`);
   return [...along, ...across].join("");
 }
 
@@ -85,7 +102,7 @@ function scaleBar(width) {
   const long = power * ([5, 2].find((many) => many * power <= BAR * width) ?? 1);
   const bar = make("span", { class: "bar" });
   bar.style.width = `${(100 * long) / width}%`;
-  return make("div", { class: "scale quiet" }, bar, make("span", {}, kilometres(long)));
+  return [bar, make("span", {}, kilometres(long))];
 }
 
 /** @param {number} edge */
@@ -108,19 +125,22 @@ export class MapChooser {
   #chosen = make("p", { class: "chosen", role: "status", ...OWN });
   #fault = make("p", { class: "fault", role: "alert", id: newId() });
 
-  /** @param {Grid} grid */
-  constructor(grid) {
+  /** @type {(grid: Grid, background?: any) => void} */
+  constructor(grid, background = null) {
     this.grid = grid;
-    this.#at = [Math.floor(grid.columns / 2), Math.floor(grid.rows / 2)];
+    this.#at = this.#rowed(grid.nearest(Math.floor(grid.rows / 2) * grid.columns + Math.floor(grid.columns / 2)));
     const help = make("p", { id: newId() }, TEXTS.value.map);
-    const { node, plane } = mapFrame(grid, {
+    const given = {
       role: "application",
       tabindex: "0",
       "aria-label": filled(TEXTS.value.mapName, grid),
       "aria-describedby": help.id,
       keydown: (/** @type {KeyboardEvent} */ event) => this.#pressed(event),
       click: (/** @type {MouseEvent} */ event) => this.#clicked(event),
-    });
+    };
+    const { node, plane, zoom, under } = mapFrame(grid, given, background);
+    [this.zoom, this.under] = [zoom, under];
+    zoom.around = () => (this.#mark.isConnected ? this.#middle : undefined);
     this.#mark.classList.toggle("small", Math.max(grid.columns, grid.rows) > SMALL);
     this.plane = plane;
     const movers = Object.entries(TEXTS.value.moves).map(([key, words]) => {
@@ -133,7 +153,7 @@ export class MapChooser {
     this.inputs = fields.map(([, input]) => input);
     const typed = fields.map((parts) => make("div", {}, ...parts));
     const numbers = group(TEXTS.value.numbers, { class: "inner" }, ...typed, this.#fault);
-    this.node = group(TEXTS.value.nothing, {}, help, node, this.#chosen, this.movers, numbers);
+    this.node = group(TEXTS.value.nothing, {}, help, zoom.node, node, this.#chosen, this.movers, numbers);
   }
 
   focus() {
@@ -153,6 +173,8 @@ export class MapChooser {
   /** @param {KeyboardEvent} event */
   #pressed(event) {
     if (event.key === "Enter" || event.key === " ") this.#choose();
+    else if (event.key === "+") this.zoom.by(2, this.zoom.around());
+    else if (event.key === "-") this.zoom.by(0.5, this.zoom.around());
     else if (Object.hasOwn(MOVES, event.key)) this.#move(MOVES[event.key]);
     else return;
     event.preventDefault();
@@ -160,34 +182,72 @@ export class MapChooser {
 
   /** @param {MouseEvent} event */
   #clicked(event) {
+    if (this.zoom.dragged) return;
     const { left, top, width, height } = this.plane.getBoundingClientRect();
-    const { columns, rows } = this.grid;
-    const [across, up] = [(event.clientX - left) / width, 1 - (event.clientY - top) / height];
-    this.#put(across * columns, up * rows);
+    const { view } = this.zoom;
+    const x = view.left + ((event.clientX - left) / width) * view.wide;
+    const y = view.top + ((event.clientY - top) / height) * view.tall;
+    const [column, row] = this.#cell(x, this.grid.rows - y);
+    if (this.grid.indexAt(row * this.grid.columns + column) < 0) {
+      this.#fault.textContent = TEXTS.value.leftOut;
+      return;
+    }
+    this.#at = [column, row];
     this.#choose();
   }
 
   /** @type {(by: [number, number]) => void} moves the mark and, once there is one, the choice */
   #move([across, along]) {
-    if (this.#mark.isConnected) this.#put(this.#at[0] + across, this.#at[1] + along);
+    if (this.#mark.isConnected) this.#at = this.#led(across, along);
     if (this.value !== null) {
       this.#choose();
       return;
     }
     this.#show(true);
-    this.#chosen.textContent = filled(TEXTS.value.mark, { point: this.grid.text(this.#index) });
+    const where = this.under.where(this.#index);
+    this.#chosen.textContent = `${filled(TEXTS.value.mark, { point: this.grid.text(this.#index) })} ${where}`.trim();
   }
 
-  /** @type {(across: number, along: number) => void} on the cell there, or the nearest one */
-  #put(across, along) {
+  /** @type {(across: number, along: number) => [number, number]} the column and row there, or the nearest on the map */
+  #cell(across, along) {
     const inside = (/** @type {number} */ place, /** @type {number} */ many) => {
       return Math.min(Math.max(Math.floor(place), 0), many - 1);
     };
-    this.#at = [inside(across, this.grid.columns), inside(along, this.grid.rows)];
+    return [inside(across, this.grid.columns), inside(along, this.grid.rows)];
+  }
+
+  /** @type {(across: number, along: number) => [number, number]} where a step leads: over cells that are left out */
+  #led(across, along) {
+    const { columns } = this.grid;
+    const kept = (/** @type {number[]} */ [column, row]) => this.grid.indexAt(row * columns + column) >= 0;
+    const step = [Math.sign(across), Math.sign(along)];
+    const to = this.#cell(this.#at[0] + across, this.#at[1] + along);
+    for (let at = to; ; ) {
+      if (kept(at)) return at;
+      const next = this.#cell(at[0] + step[0], at[1] + step[1]);
+      if (next[0] === at[0] && next[1] === at[1]) break;
+      at = next;
+    }
+    // Nothing further on: the last one before, which is at least the cell that it left.
+    for (let at = to; ; at = this.#cell(at[0] - step[0], at[1] - step[1])) {
+      if (kept(at)) return at;
+    }
+  }
+
+  /** @type {(index: number) => [number, number]} the column and row of a cell */
+  #rowed(index) {
+    const place = this.grid.placeOf(index);
+    const row = Math.floor(place / this.grid.columns);
+    return [place - row * this.grid.columns, row];
   }
 
   get #index() {
-    return this.#at[1] * this.grid.columns + this.#at[0];
+    return this.grid.indexAt(this.#at[1] * this.grid.columns + this.#at[0]);
+  }
+
+  /** @returns {[number, number]} where the mark is, from the north-west */
+  get #middle() {
+    return [this.#at[0] + 0.5, this.grid.rows - this.#at[1] - 0.5];
   }
 
   #choose() {
@@ -200,14 +260,14 @@ export class MapChooser {
   #take(index) {
     const { grid } = this;
     const { columns, rows } = grid;
-    this.#at = [index % columns, Math.floor(index / columns)];
+    this.#at = this.#rowed(index);
     this.value = grid.decode(index);
     this.#fault.textContent = "";
     this.movers.hidden = false;
     this.#show(false);
     const [column, row] = this.#at.map((place) => place + 1);
     const gaps = { point: grid.text(index), column, row, columns, rows };
-    this.#chosen.textContent = filled(TEXTS.value.cell, gaps);
+    this.#chosen.textContent = `${filled(TEXTS.value.cell, gaps)} ${this.under.where(index)}`.trim();
   }
 
   /** @param {boolean} open whether the cell is not chosen yet */
@@ -216,6 +276,7 @@ export class MapChooser {
     this.#mark.setAttribute("y", this.grid.rows - 1 - this.#at[1]);
     this.#mark.classList.toggle("open", open);
     this.plane.append(this.#mark);
+    this.zoom.follow(...this.#middle);
   }
 
   #typed() {
@@ -226,10 +287,11 @@ export class MapChooser {
     this.#fault.textContent = "";
     this.movers.hidden = true;
     if (given.includes("")) return;
+    const point = given.map(Number);
     try {
-      this.#take(this.grid.encode(given.map(Number)));
+      this.#take(this.grid.encode(point));
     } catch {
-      this.#fault.textContent = TEXTS.value.away;
+      this.#fault.textContent = this.grid.leavesOut(point) ? TEXTS.value.leftOut : TEXTS.value.away;
     }
   }
 }

@@ -121,7 +121,7 @@ export class Page {
     const words = TEXTS.value;
     const asked = this.#asked[number];
     const { survey, silence } = asked;
-    const chooser = (asked.chooser ??= chooserOf(survey.alphabet));
+    const chooser = (asked.chooser ??= chooserOf(survey));
     const question = this.several ? (survey.question ?? asked.name) : words[survey.alphabet.kind];
     const [then, go] = asked.same === null ? [words.next, () => this.protection(number)] : this.#onward(number);
     const next = make("button", { type: "submit", class: "main" }, then);

@@ -22,7 +22,7 @@ const MOST_NAMED = 12;
 export function reportWords(survey, row) {
   const { mechanism, text } = madeBy(survey, row);
   const own = mechanism === survey.find(row.mechanism) ? [] : [make("p", {}, usedWords(mechanism))];
-  return make("div", {}, make("p", {}, TEXTS.report.says), ...said(mechanism, text), ...own);
+  return make("div", {}, make("p", {}, TEXTS.report.says), ...said(mechanism, text, survey.background), ...own);
 }
 
 /** @type {(survey: Survey, row: ReportRow) => {mechanism: any, text: string}} of a family the member */
@@ -43,23 +43,23 @@ export function protectionName(survey, row) {
   return filled(TEXTS.strength.named, { name: row.mechanism, epsilon: epsilonText(mechanism.epsilon) });
 }
 
-/** @type {(mechanism: any, value: string) => (HTMLElement | null)[]} */
-function said(mechanism, value) {
+/** @type {(mechanism: any, value: string, background: any) => (HTMLElement | null)[]} */
+function said(mechanism, value, background) {
   const { outputs, alphabet } = mechanism;
   const says = (/** @type {string | Node} */ words) => make("p", { class: "says" }, words);
   if (mechanism.kind === "silent") return [says(TEXTS.report.unsaid)];
   if (mechanism.reads) {
     const parts = mechanism.reads(value);
     if (parts.length === 0) return [says(TEXTS.report.silent)];
-    return parts.flatMap((/** @type {[any, string]} */ [part, text]) => said(part, text));
+    return parts.flatMap((/** @type {[any, string]} */ [part, text]) => said(part, text, background));
   }
   const named = mechanism.named(value);
-  if (named !== null) return namedWords(mechanism, named, value, says);
+  if (named !== null) return namedWords(mechanism, named, value, says, background);
   if (!sameValues(outputs, alphabet)) {
     return [says(filled(TEXTS.report.sign, { value, outputs: inDigits(outputs.size, 10) }))];
   }
   const index = encodeText(outputs, value);
-  const map = outputs.kind === "grid" ? mapOf(outputs, [index]) : null;
+  const map = outputs.kind === "grid" ? mapOf(outputs, [index], background) : null;
   return [says(quoted(valueText(outputs, index))), map];
 }
 
@@ -80,8 +80,8 @@ export function letters(words, text) {
   return make("div", {}, label, code);
 }
 
-/** @type {(mechanism: any, ones: number[], value: string, says: (words: string) => Node) => Node[]} */
-function namedWords({ alphabet, draws, support }, ones, value, says) {
+/** @type {(mechanism: any, ones: number[], value: string, says: (words: string) => Node, background: any) => Node[]} */
+function namedWords({ alphabet, draws, support }, ones, value, says, background) {
   const { yes, none, one, nothing, others, [draws]: note = "" } = TEXTS.report;
   const [seed, group] = value.split(":");
   const counts = { many: inDigits(ones.length, 10), size: inDigits(alphabet.size, 10), all: support };
@@ -90,16 +90,16 @@ function namedWords({ alphabet, draws, support }, ones, value, says) {
   const head = says(filled(ones.length ? some : empty, gaps));
   const foot = note ? [make("p", {}, filled(note, gaps))] : [];
   if (ones.length === 0) return [head, ...foot];
-  if (alphabet.kind === "grid") return [head, mapOf(alphabet, ones), ...foot];
+  if (alphabet.kind === "grid") return [head, mapOf(alphabet, ones, background), ...foot];
   const named = ones.slice(0, MOST_NAMED).map((index) => make("li", {}, quoted(valueText(alphabet, index))));
   const rest = ones.length - named.length;
   if (rest > 0) named.push(make("li", {}, filled(others, { many: inDigits(rest, 10) })));
   return [head, make("ul", { class: "named" }, ...named), ...foot];
 }
 
-/** @type {(grid: any, cells: number[]) => HTMLElement} */
-function mapOf(grid, cells) {
-  const { node, plane } = mapFrame(grid, { "aria-hidden": "true" });
+/** @type {(grid: any, cells: number[], background: any) => HTMLElement} */
+function mapOf(grid, cells, background) {
+  const { node, plane } = mapFrame(grid, { "aria-hidden": "true" }, background);
   plane.append(cellsPath(grid, cells));
   return node;
 }

@@ -31,13 +31,24 @@ export default {
     stepped: " in steps of {step}",
     map:
       "Press the map where it is. With the keyboard: arrow keys move the mark, Enter chooses its cell; Home " +
-      "and End go to the ends of a row, Page Up and Page Down ten cells up and down.",
+      "and End go to the ends of a row, Page Up and Page Down ten cells up and down, + and - look closer and further away.",
     mapName: "Map of {columns} by {rows} cells, north is up",
     numbers: "Or type where it is",
     axes: { lat: "Latitude", lon: "Longitude", east_km: "Kilometres east", north_km: "Kilometres north" },
     degrees: "from {low} to {high} degrees",
     kilometres: "from {low} to {high} km",
     away: "That point is not on the map.",
+    leftOut: "That cell is left out of this survey: nobody is asked about it. Choose another.",
+    zoom: { group: "How much of the map is shown", closer: "Closer", further: "Further away" },
+    where: {
+      area: "It is in {area}.",
+      at: "It is at {place}.",
+      areaAt: "It is in {area}, at {place}.",
+      place: "It is about {distance} {direction} of {place}.",
+      both: "It is in {area}, about {distance} {direction} of {place}.",
+      // From the east, against the clock.
+      directions: ["east", "north-east", "north", "north-west", "west", "south-west", "south", "south-east"],
+    },
     cell: "Chosen: the cell around {point} (column {column} of {columns} from the west, row {row} of {rows} from the south).",
     mark: "The mark is on the cell around {point}. Press Enter to choose it.",
     moves: { ArrowUp: "North", ArrowLeft: "West", ArrowRight: "East", ArrowDown: "South" },

@@ -18,10 +18,10 @@ import { field, group, make, newId, quoted, radio } from "./parts.js";
 const SHORT_LIST = 12;
 const MOST_SHOWN = 60;
 
-/** @type {(alphabet: any) => Chooser} what a value of an alphabet is chosen with */
-export function chooserOf(alphabet) {
+/** @type {(survey: any) => Chooser} what a value of a survey is chosen with */
+export function chooserOf({ alphabet, background }) {
   const choosers = { categorical: ListChooser, linear: LineChooser, grid: MapChooser };
-  return new choosers[alphabet.kind](alphabet);
+  return new choosers[alphabet.kind](alphabet, background);
 }
 
 /** @type {(alphabet: any, index: number) => string} a value as people read it */

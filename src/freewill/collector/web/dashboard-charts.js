@@ -9,7 +9,10 @@
  * @property {string} quiet
  * @property {string} grid
  * @property {string} ground
- * @property {string} share the line or bar of shares
+ * @property {string} share the line of shares
+ * @property {string} bar a bar of a share: intervals are told from it, and it from the ground
+ * @property {string} land
+ * @property {string} water
  * @property {string} near the colour of intervals
  * @property {string} far the colour of the band around all
  * @property {[number, string][]} shares colours of a map of shares
@@ -24,6 +27,9 @@ export const LIGHT = {
   grid: "#dde3e9",
   ground: "#f4f6f8",
   share: "#0b5fa5",
+  bar: "#4a8cc9",
+  land: "#ece7da",
+  water: "#bcdcf0",
   near: "rgba(11, 95, 165, 0.38)",
   far: "rgba(11, 95, 165, 0.15)",
   shares: [[0, "#ffffff"], [0.35, "#9ecae1"], [0.7, "#2b7bba"], [1, "#08306b"]],
@@ -35,12 +41,15 @@ export const LIGHT = {
 };
 
 /** @type {Theme} */
-const DARK = {
+export const DARK = {
   ink: "#e8edf2",
   quiet: "#a9b5c1",
   grid: "#33404c",
   ground: "#1c242c",
   share: "#7cc0ff",
+  bar: "#3a7cb8",
+  land: "#2b302f",
+  water: "#17405c",
   near: "rgba(124, 192, 255, 0.38)",
   far: "rgba(124, 192, 255, 0.16)",
   shares: [[0, "#11161b"], [0.35, "#1f5a8a"], [0.7, "#5aa9e6"], [1, "#eaf5ff"]],

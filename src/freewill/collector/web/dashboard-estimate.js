@@ -4,7 +4,8 @@
  */
 
 import { axis, base, plain } from "./dashboard-charts.js";
-import { axes, halves, likeliest, names } from "./dashboard-values.js";
+import { layersOf } from "./dashboard-under.js";
+import { axes, halves, laidOut, likeliest, names } from "./dashboard-values.js";
 import { points, shortened } from "./dashboard-words.js";
 
 /** @typedef {import("./dashboard-charts.js").Theme} Theme */
@@ -19,10 +20,10 @@ const NARROW = 640;
 const TWO_MAPS = 820;
 const BETWEEN = 130;
 
-/** @type {(estimate: Estimate, theme: Theme, width: number) => Figure} for a width in pixels */
-export function estimateFigure(estimate, theme, width) {
+/** @type {(estimate: Estimate, theme: Theme, width: number, background?: any) => Figure} for a width in pixels */
+export function estimateFigure(estimate, theme, width, background = null) {
   const kinds = { linear: line, categorical: bars, grid: maps };
-  return kinds[estimate.alphabet.kind](estimate, theme, width);
+  return kinds[estimate.alphabet.kind](estimate, theme, width, background);
 }
 
 /** @type {(estimate: Estimate, theme: Theme, width: number) => Figure} */
@@ -71,7 +72,7 @@ function bars(estimate, theme) {
     y,
     name: "share",
     meta: "share",
-    marker: { color: theme.share },
+    marker: { color: theme.bar },
     hoverinfo: "text",
     hovertext: pick(hovers(estimate)),
     showlegend: intervals !== null,
@@ -117,8 +118,8 @@ function bars(estimate, theme) {
   return { data, layout, height: 120 + 34 * shown.length };
 }
 
-/** @type {(estimate: Estimate, theme: Theme, width: number) => Figure} */
-function maps(estimate, theme, width) {
+/** @type {(estimate: Estimate, theme: Theme, width: number, background: any) => Figure} */
+function maps(estimate, theme, width, background) {
   const { alphabet } = estimate;
   const { columns, rows } = alphabet;
   const [across, up] = axes(alphabet);
@@ -139,18 +140,24 @@ function maps(estimate, theme, width) {
   const cells = { showgrid: false, zeroline: false, constrain: "domain" };
   const written = { xref: "paper", yref: "paper", showarrow: false };
   const data = [];
-  const layout = { ...base(theme), hovermode: "closest", annotations: [] };
+  const layout = { ...base(theme), hovermode: "closest", annotations: [], shapes: [], images: [] };
   wanted.forEach(({ z, title, scale, meta }, place) => {
     const number = place === 0 ? "" : "2";
     const [left, right] = stacked ? [0, 1] : [(1 - each) * place, each + (1 - each) * place];
     const share = wanted.length === 1 || !stacked ? [0, 1] : place === 0 ? [0.56, 1] : [0, 0.44];
+    const pixels = [room / (across.high - across.low), (room * shape) / (up.high - up.low)];
+    const under = layersOf(background, theme, { x: `x${number}`, y: `y${number}` }, pixels);
+    layout.shapes.push(...under.shapes);
+    layout.images.push(...under.images);
     data.push({
       type: "heatmap",
       x: edges(across),
       y: edges(up),
-      z: inRows(z, columns),
-      hovertext: inRows(texts, columns),
+      z: laidOut(z, alphabet, null),
+      hovertext: laidOut(texts, alphabet, ""),
       hoverinfo: "text",
+      hoverongaps: false,
+      opacity: under.opacity,
       meta,
       xaxis: `x${number}`,
       yaxis: `y${number}`,
@@ -167,16 +174,23 @@ function maps(estimate, theme, width) {
         nticks: 5,
       },
     });
+    data.push(...under.traces);
+    if (under.source) {
+      const foot = { xref: `x${number} domain`, yref: `y${number} domain`, x: 1, y: 0, xanchor: "right", yanchor: "bottom" };
+      layout.annotations.push({ ...foot, showarrow: false, text: plain(under.source), font: { size: 9, color: theme.quiet } });
+    }
     layout[`xaxis${number}`] = axis(theme, titled(across.title), {
       domain: [left, right - 0.01],
       anchor: `y${number}`,
       ...cells,
+      range: [across.low, across.high],
       nticks: 5,
     });
     layout[`yaxis${number}`] = axis(theme, place && !stacked ? "" : titled(up.title), {
       domain: share,
       anchor: `x${number}`,
       ...cells,
+      range: [up.low, up.high],
       nticks: 6,
       scaleanchor: `x${number}`,
       scaleratio: alphabet.cell[1] / step(up) / (alphabet.cell[0] / step(across)),
@@ -208,17 +222,6 @@ const step = ({ low, high, count }) => (high - low) / count;
  * @param {{low: number, high: number, count: number}} one
  */
 const edges = (one) => Array.from({ length: one.count + 1 }, (_, place) => one.low + place * step(one));
-
-/**
- * Return a list row by row; the first row is the southern one, as a chart's is.
- *
- * @template T
- * @param {T[]} list
- * @param {number} columns
- * @returns {T[][]}
- */
-const inRows = (list, columns) =>
-  Array.from({ length: list.length / columns }, (_, row) => list.slice(row * columns, (row + 1) * columns));
 
 /** @type {(estimate: Estimate) => string[]} what is said where somebody points at a value */
 function hovers(estimate) {

@@ -49,6 +49,28 @@ export function axes({ cell: [width, height], bounds, columns, rows }) {
 }
 
 /**
+ * Return a list row by row; the first row is the southern one, as a chart's is. Of cells that are left out, `empty`.
+ *
+ * @template T
+ * @param {T[]} list
+ * @param {any} grid
+ * @param {T | null} empty
+ * @returns {(T | null)[][]}
+ */
+export function laidOut(list, { columns, rows, mask = null }, empty) {
+  let whole = /** @type {(T | null)[]} */ (list);
+  if (mask) {
+    whole = [];
+    let first = 0;
+    mask.forEach((/** @type {number} */ run, /** @type {number} */ turn) => {
+      for (let place = 0; place < run; place += 1) whole.push(turn % 2 ? list[first + place] : empty);
+      first += turn % 2 ? run : 0;
+    });
+  }
+  return Array.from({ length: rows }, (_, row) => whole.slice(row * columns, (row + 1) * columns));
+}
+
+/**
  * Return half of the length of every interval; null without intervals.
  *
  * @param {Estimate} estimate

@@ -25,7 +25,7 @@ const WRONG =
 const GUARDED = ["take-evidence", "end"];
 
 /** What came last: people, and the estimate with the moment at which it came, of how many in all. */
-const last = { people: null, estimate: null, at: null, of: 0, title: "" };
+const last = { people: null, estimate: null, at: null, of: 0, title: "", survey: null };
 /** Of a survey of several questions: the one that is looked at, and the card of any two. */
 const asked = { query: "", cross: null, waits: false };
 
@@ -41,8 +41,10 @@ async function ask() {
     // Without a token all is shown, and one is asked for when it is needed.
     const guarded = collector.token !== null && !people.roles.includes("administrator");
     for (const id of GUARDED) byId(id).hidden = guarded;
-    if (fresh) await showPeople();
     const enough = people.live ? people.people >= people.min_people : people.release !== null;
+    // Before anything is drawn, which takes its time on a slow machine.
+    if (enough && last.estimate === null) working(people.people);
+    if (fresh) await showPeople();
     let pending = last.estimate?.uncertainty.pending ?? false;
     const older = last.estimate === null || fresh || last.of !== people.people;
     if (enough && (older || pending)) await askEstimate();
@@ -78,10 +80,18 @@ async function askEstimate() {
   }
 }
 
+/** @param {number} people of whom an estimate is being made: of many values that takes seconds */
+function working(people) {
+  byId("estimate-note").textContent = `Working: the estimate of ${several(people)} is being computed.`;
+  byId("estimate-chart").closest("section").setAttribute("aria-busy", "true");
+  enable(false);
+}
+
 /** @param {string} words why there is none */
 function noEstimate(words) {
   last.estimate = null;
   byId("estimate-note").textContent = words;
+  byId("estimate-chart").closest("section").removeAttribute("aria-busy");
   for (const id of ["estimate", "judged", "certificate"]) byId(id).hidden = true;
   enable(false);
 }
@@ -175,6 +185,7 @@ async function showEstimate() {
   // Plans do not allow for the noise of published counts.
   byId("planning").hidden = asked.query !== "" || (!last.people.live && last.people.rule.epsilon !== null);
   enable(true);
+  byId("estimate-chart").closest("section").removeAttribute("aria-busy");
   byId("estimate-note").textContent = uncertaintyWords(estimate);
   byId("estimate-caption").textContent = summary(estimate);
   await drawEstimate();
@@ -217,8 +228,14 @@ function uncertaintyWords({ uncertainty, people, intervals }) {
 
 async function drawEstimate() {
   const place = byId("estimate-chart");
-  const chart = estimateFigure(last.estimate, theme(), place.clientWidth);
+  const chart = estimateFigure(last.estimate, theme(), place.clientWidth, background());
   await draw(place, chart, summary(last.estimate));
+}
+
+/** What the survey, or the question that is looked at, brings to lie under its map. */
+function background() {
+  const one = last.survey?.questions?.find(({ name }) => asked.query === `?of=${encodeURIComponent(name)}`);
+  return (one ?? last.survey)?.background ?? null;
 }
 
 async function redraw() {
@@ -278,7 +295,7 @@ function exporting(what, ending, work) {
       setTimeout(() => URL.revokeObjectURL(href), 60_000);
       status.textContent = `Saved as ${link.download}.`;
     } catch (error) {
-      refused(error);
+      if (error instanceof RefusedError) refused(error);
       status.textContent = error.message;
     } finally {
       button.disabled = false;
@@ -291,8 +308,9 @@ for (const [what, ending] of [["table", "csv"], ["estimate", "json"]]) {
   exporting(what, ending, async () => (await collector.ask(`/${what}${asked.query}`)).blob());
 }
 exporting("cross", "csv", async () => (await collector.ask(`/table?${asked.cross.query}`)).blob());
-exporting("picture", "png", () => {
-  const light = estimateFigure(last.estimate, { ...LIGHT, ground: "#ffffff" }, 1200);
+exporting("picture", "png", async () => {
+  if (last.estimate === null) throw new RefusedError(0, "There is no estimate yet.", "Try again when there is one.");
+  const light = estimateFigure(last.estimate, { ...LIGHT, ground: "#ffffff" }, 1200, background());
   const which = last.estimate.live ? "live, not for publication" : `release ${last.estimate.release.number}`;
   return png(light, `${shortened(last.title, 80)} (${several(last.estimate.people)}, ${which})`);
 });
@@ -317,6 +335,7 @@ function offer(questions) {
 async function head() {
   try {
     const { survey, public: open } = await collector.json("");
+    last.survey = survey;
     last.title = survey.title ?? "A survey";
     byId("title").textContent = last.title;
     byId("question").textContent = survey.question ?? "";

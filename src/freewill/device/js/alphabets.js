@@ -164,7 +164,7 @@ export class Linear {
 const KINDS = {
   categorical: { Kind: Categorical, needed: ["labels"], free: [] },
   linear: { Kind: Linear, needed: ["first", "last"], free: ["step", "unit"] },
-  grid: { Kind: Grid, needed: ["columns", "rows"], free: ["cell", "bounds"] },
+  grid: { Kind: Grid, needed: ["columns", "rows"], free: ["cell", "bounds", "mask"] },
 };
 
 /**
@@ -227,6 +227,11 @@ function checkedUnit(unit) {
   );
 }
 
+/** @type {(alphabet: any) => (index: number) => number} what finds where in its rows a value lies */
+function placesIn(alphabet) {
+  return alphabet.kept ? (index) => alphabet.kept.cells[index] : (index) => index;
+}
+
 /** @param {any} alphabet whose rows, columns and sides of a step are told; null for labels */
 function planeOf({ kind, size, step, rows, columns, cell }) {
   if (kind === "linear") return { rows: 1, columns: size, wide: step, tall: 1 };
@@ -255,8 +260,9 @@ export function offsets(alphabet) {
 export function awayIn(alphabet) {
   const plane = planeOf(alphabet);
   if (plane === null) return (x, z) => (x === z ? 0 : 1);
-  const { columns } = plane;
-  return (x, z) => {
+  const [{ columns }, placed] = [plane, placesIn(alphabet)];
+  return (one, another) => {
+    const [x, z] = [placed(one), placed(another)];
     const [row, other] = [Math.floor(x / columns), Math.floor(z / columns)];
     return Math.abs(row - other) * columns + Math.abs(x - row * columns - (z - other * columns));
   };
@@ -273,12 +279,15 @@ export function distancesOf(alphabet) {
   if (plane === null || alphabet.size < 2) return null;
   const { rows, columns } = plane;
   const pairs = (/** @type {number} */ step, /** @type {number} */ count) => (step > 0 ? 2 : 1) * (count - step);
+  const kept = /** @type {any} */ (alphabet).kept?.pairs();
   let [nearest, mean, widest] = [Infinity, 0, 0];
   offsets(alphabet).forEach((length, place) => {
     const j = Math.floor(place / columns);
+    const many = kept ? kept[place] : pairs(j, rows) * pairs(place - j * columns, columns);
+    if (many === 0) return;
     if (place > 0) nearest = Math.min(nearest, length);
-    mean += (length * (pairs(j, rows) * pairs(place - j * columns, columns))) / alphabet.size / alphabet.size;
-    widest = length;
+    mean += (length * many) / alphabet.size / alphabet.size;
+    widest = Math.max(widest, length);
   });
   return [nearest, mean, widest];
 }

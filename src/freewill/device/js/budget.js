@@ -7,6 +7,7 @@
  */
 
 import { NOTHING, digits, exactly, literally, plus, product, ratio, rest, within } from "./amounts.js";
+import { distancesOf } from "./alphabets.js";
 import { ROW_ROUNDING } from "./checks.js";
 import { shown } from "./errors.js";
 import { DeviceError, Memory, temporary } from "./memory.js";
@@ -111,7 +112,8 @@ export function diameter(alphabet) {
   if (alphabet.kind === "linear") return ratio(BigInt(alphabet.last) - BigInt(alphabet.first), 1n);
   if (alphabet.kind !== "grid") return alphabet.size > 1 ? ratio(1n, 1n) : NOTHING;
   const { columns, rows, cell } = alphabet;
-  const farthest = Math.hypot((columns - 1) * cell[0], (rows - 1) * cell[1]);
+  const whole = () => Math.hypot((columns - 1) * cell[0], (rows - 1) * cell[1]);
+  const farthest = alphabet.mask ? (distancesOf(alphabet)?.[2] ?? 0) : whole();
   return product(literally(farthest), ROUNDING);
 }
 

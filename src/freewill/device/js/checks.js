@@ -16,6 +16,7 @@ const NOTES = {
   unit: "what the integers count, such as year",
   cell: "km, or [width, height]; with bounds it follows from them",
   bounds: "[south, north, west, east] in degrees",
+  mask: "cells left out, kept, left out, ... by turns, row by row from the south-west",
   epsilon: "a number > 0",
   quality_loss: "a number > 0, in units of distance",
   law: "a matrix, one row a value",

@@ -3,7 +3,7 @@
  */
 
 import { exactly, NOTHING, plus, within } from "./amounts.js";
-import { Categorical } from "./alphabets.js";
+import { Categorical, distancesOf } from "./alphabets.js";
 import { cost, tightest } from "./budget.js";
 import { checkFields, isObject } from "./checks.js";
 import { system } from "./draws.js";
@@ -139,9 +139,14 @@ function protects(one, other) {
 }
 
 /** @type {(alphabet: any) => [number, number]} the distances of the nearest two values and of the furthest two */
-function spanOf({ kind, size, step, columns, rows, cell }) {
+function spanOf(alphabet) {
+  const { kind, size, step, columns, rows, cell } = alphabet;
   if (kind === "linear") return [step, step * (size - 1)];
   if (kind !== "grid") return [1, 1];
+  if (alphabet.mask) {
+    const [nearest, , widest] = distancesOf(alphabet) ?? [0, 0, 0];
+    return [nearest, widest];
+  }
   const [across, along] = cell;
   const nearest = columns < 2 ? along : rows < 2 ? across : Math.min(across, along);
   return [nearest, Math.hypot((columns - 1) * across, (rows - 1) * along)];

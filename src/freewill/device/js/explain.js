@@ -12,6 +12,7 @@ import { guessed, tightest } from "./budget.js";
 import { isNumbers, isObject } from "./checks.js";
 import { Family } from "./family.js";
 import { distance, filled, inDigits, odds, percent } from "./figures.js";
+import { keptTruths, planarTruths } from "./planar.js";
 import WORDS from "./words.js";
 
 /**
@@ -186,7 +187,8 @@ function truthsOf({ kind, alphabet, outputs, epsilon, rows, bits, support }, giv
     }
     case "planar-geometric": {
       const { least, mean, most } = isObject(given) ? given : {};
-      const [low, high] = [Math.SQRT1_2, 1].map((slope) => planarTruths(alphabet, epsilon, slope));
+      const bounds = alphabet.kept ? keptTruths : planarTruths;
+      const [low, high] = [Math.SQRT1_2, 1].map((slope) => bounds(alphabet, epsilon, slope));
       const chances = [least, mean, most];
       const fits = chances.every((chance, i) => chance >= low[i] / ROUNDED && chance <= high[i] * ROUNDED);
       return isNumbers(chances) && fits ? chances : null;
@@ -201,33 +203,6 @@ function truthsOf({ kind, alphabet, outputs, epsilon, rows, bits, support }, giv
       return [chances[0], sum / size, chances[size - 1]];
     }
   }
-}
-
-/**
- * Bound the chances that noise on a plane stays in its cell. With Z the sum of e^-|v| over all cells,
- * A and B those along its axes, they are 1 / Z inside, (1 + A) / 2Z and (1 + B) / 2Z on the sides, and
- * (Z + A + B + 1) / 4Z in the corners. From (a + b) / sqrt(2) <= hypot(a, b) <= a + b it follows that
- * 1 / Z lies between tanh(w s / 2) tanh(h s / 2) of the slopes s = 1 / sqrt(2) and s = 1.
- *
- * @param {any} grid
- * @param {number} epsilon
- * @param {number} slope
- * @returns {number[]} least, mean and largest
- */
-function planarTruths({ rows, columns, size, cell }, epsilon, slope) {
-  const [a, b] = cell.map((/** @type {number} */ side) => 1 / Math.tanh((epsilon * side) / 2));
-  const [across, along] = cell.map((/** @type {number} */ side) => Math.tanh((epsilon * side * slope) / 2));
-  const inner = across * along;
-  /** @type {[number, number][]} chances, and how many cells have them */
-  const cells = [
-    [inner, (rows - 2) * (columns - 2)],
-    [((1 + a) / 2) * inner, 2 * (rows - 2)],
-    [((1 + b) / 2) * inner, 2 * (columns - 2)],
-    [(1 + (a + b + 1) * inner) / 4, 4],
-  ];
-  const chances = cells.filter(([, many]) => many > 0).map(([chance]) => chance);
-  const mean = cells.reduce((sum, [chance, many]) => sum + chance * many, 0) / size;
-  return [Math.min(...chances), mean, Math.max(...chances)];
 }
 
 /**
@@ -258,7 +233,8 @@ function mostError({ kind, alphabet, epsilon, rows }, typical) {
   if (kind === "identity") return 0;
   if (kind === "k-rr") return (size * typical) / (size - 1 + Math.exp(epsilon));
   if (kind === "geometric") return (2 * step * Math.exp(-epsilon * step)) / -Math.expm1(-2 * epsilon * step);
-  if (kind === "planar-geometric") return 2 / epsilon;
+  // What falls on a cell that is left out lands at most as far from there as the truth is: twice as far in all.
+  if (kind === "planar-geometric") return (alphabet.kept ? 4 : 2) / epsilon;
   const [lengths, away] = [offsets(alphabet), awayIn(alphabet)];
   let sum = 0;
   rows?.forEach((/** @type {Float64Array} */ row, /** @type {number} */ x) => {

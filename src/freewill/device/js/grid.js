@@ -3,8 +3,9 @@
  */
 
 import { LARGEST, checkedIndex, checkedInteger, isNumbers } from "./checks.js";
-import { FreewillError, brief, shown } from "./errors.js";
+import { FreewillError, brief, several, shown } from "./errors.js";
 import { float, round } from "./ids.js";
+import { Kept, checkedRuns } from "./mask.js";
 
 const EARTH_RADIUS_KM = 6378.137;
 const EARTH_ECCENTRICITY_SQUARED = 0.00669437999014;
@@ -15,7 +16,10 @@ const SHORTER = 0.9;
 /** A coordinate is rounded to less than this part of a cell, so that it stays in its cell. */
 const FINER = 100;
 
-/** Cells of a plane, numbered row by row from the south-west corner: row * columns + column. */
+/**
+ * Cells of a plane, numbered row by row from the south-west corner: row * columns + column. With a mask, those
+ * that are kept are numbered in the same order, without gaps.
+ */
 export class Grid {
   kind = "grid";
   /** The south-west and the north-east corner, in the coordinates of points. */
@@ -27,12 +31,12 @@ export class Grid {
    * @param {number} rows
    * @param {number | [number, number] | null} [cell] km, or [width, height]; follows from bounds
    * @param {[number, number, number, number] | null} [bounds] [south, north, west, east] in degrees
+   * @param {number[] | null} [mask] how many cells are left out, kept, left out, ... by turns
    */
-  constructor(columns, rows, cell = null, bounds = null) {
+  constructor(columns, rows, cell = null, bounds = null, mask = null) {
     this.columns = checkedInteger("columns", columns, 1);
     this.rows = checkedInteger("rows", rows, 1);
-    this.size = this.columns * this.rows;
-    if (this.size > LARGEST) {
+    if (this.columns * this.rows > LARGEST) {
       throw new FreewillError(
         `columns=${this.columns}, rows=${this.rows}: must be at most 2^53 cells, which indices ` +
           "still count.",
@@ -51,6 +55,9 @@ export class Grid {
       );
     }
     if (fitting) this.#checkFit(fitting);
+    this.mask = checkedRuns(mask, this.columns, this.rows);
+    this.kept = this.mask && new Kept(this.mask, this.columns, this.rows, this.cell);
+    this.size = this.kept?.size ?? this.columns * this.rows;
     Object.freeze(this);
   }
 
@@ -81,12 +88,38 @@ export class Grid {
     if (!isNumbers(value) || value.length !== 2) {
       throw new FreewillError(`points=${shown(value)}: expected pairs of numbers, (n, 2).`);
     }
-    const index = this.#cellOf(value[0], value[1]);
-    if (index < 0) throw new FreewillError(this.#outside(value[0], value[1]));
-    return index;
+    const place = this.#cellOf(value[0], value[1]);
+    if (place < 0) throw new FreewillError(this.#outside(value[0], value[1]));
+    const index = this.indexAt(place);
+    if (index >= 0) return index;
+    throw new FreewillError(
+      `point (${value[0]}, ${value[1]}) is in a cell that the grid leaves out (1 such point): expected one in the ` +
+        `${several(this.size, "cell")} that its mask keeps. It is no value of this survey.`,
+    );
   }
 
-  /** @type {(...point: number[]) => number} the index, or -1 outside */
+  /** @type {(point: number[]) => boolean} whether a point is on the map, in a cell that is left out */
+  leavesOut(point) {
+    const place = this.#cellOf(...point);
+    return place >= 0 && this.indexAt(place) < 0;
+  }
+
+  /** @type {(index: number) => number} row * columns + column of a cell */
+  placeOf(index) {
+    return this.kept ? this.kept.cells[index] : index;
+  }
+
+  /** @type {(place: number) => number} the index of a cell by row * columns + column; -1 if it is left out */
+  indexAt(place) {
+    return this.kept ? this.kept.indices[place] : place;
+  }
+
+  /** @type {(place: number) => number} the index of the nearest cell that is kept */
+  nearest(place) {
+    return this.kept ? this.kept.nearest(place) : place;
+  }
+
+  /** @type {(...point: number[]) => number} row * columns + column, or -1 outside */
   #cellOf(...point) {
     const [low, high] = [this.#low, this.#high];
     if (!point.every((number, axis) => number >= low[axis] && number <= high[axis])) return -1;
@@ -112,8 +145,9 @@ export class Grid {
 
   /** @type {(index: number) => [number, number]} the centre of the cell, as encode takes it */
   decode(index) {
-    const row = Math.floor(checkedIndex(index, this.size) / this.columns);
-    const column = index - row * this.columns;
+    const place = this.placeOf(checkedIndex(index, this.size));
+    const row = Math.floor(place / this.columns);
+    const column = place - row * this.columns;
     const share = [(column + 0.5) / this.columns, (row + 0.5) / this.rows];
     if (this.bounds !== null) share.reverse();
     return this.#low.map((low, axis) => low + share[axis] * (this.#high[axis] - low));
@@ -137,13 +171,16 @@ export class Grid {
 
   /** @returns {object} the portable description */
   spec() {
-    const { kind, columns, rows, cell, bounds } = this;
-    return { kind, columns, rows, cell: [...cell], bounds: bounds && [...bounds] };
+    const { kind, columns, rows, cell, bounds, mask } = this;
+    // A grid with all its cells is described as it was before grids had masks: ids stay.
+    const some = mask ? { mask: [...mask] } : {};
+    return { kind, columns, rows, cell: [...cell], bounds: bounds && [...bounds], ...some };
   }
 
   toString() {
     const [width, height] = this.cell.map((side) => brief(side, 3));
-    return `${this.columns} x ${this.rows} cells of ${width === height ? width : `${width} x ${height}`} km`;
+    const some = this.mask ? `${this.size} of ` : "";
+    return `${some}${this.columns} x ${this.rows} cells of ${width === height ? width : `${width} x ${height}`} km`;
   }
 }
 

@@ -6,7 +6,7 @@
 import { fromDouble, shifted } from "./exponential.js";
 
 /** Fields whose numbers are integers, to the last digit; a step is one behind a first value. */
-export const INTEGERS = new Set(["version", "first", "last", "step", "columns", "rows"]);
+export const INTEGERS = new Set(["version", "first", "last", "step", "columns", "rows", "mask"]);
 
 /** @type {(spec: object) => string} */
 export function idOf(spec) {
@@ -23,7 +23,7 @@ export function idOf(spec) {
 export function canonical(value, whole = false) {
   if (typeof value === "string") return quoted(value);
   if (typeof value === "number") return whole ? BigInt(value).toString() : float(value);
-  if (Array.isArray(value)) return `[${value.map((entry) => canonical(entry)).join(",")}]`;
+  if (Array.isArray(value)) return `[${value.map((entry) => canonical(entry, whole)).join(",")}]`;
   if (ArrayBuffer.isView(value)) return `[${Array.from(/** @type {any} */ (value), float).join(",")}]`;
   if (value === null || typeof value !== "object") return String(value);
   const keys = Object.keys(value).sort();

@@ -273,7 +273,7 @@ export class PlanarGeometric extends Noise {
       throw new FreewillError(`planar-geometric on ${grid}: expected a Grid.`);
     }
     const { columns, rows, cell } = grid;
-    if (grid.size > 1 && Math.min(columns, rows) < 2) {
+    if (columns * rows > 1 && Math.min(columns, rows) < 2) {
       throw new FreewillError(
         `planar-geometric on ${grid}: it needs at least 2 columns and 2 rows. For a single row, ` +
           "use Geometric on a Linear alphabet.",
@@ -296,9 +296,10 @@ export class PlanarGeometric extends Noise {
     const { columns, rows, cell } = this.alphabet;
     this.#noise ??= new PlanarNoise(this.epsilon, cell[0], cell[1]);
     const [aside, up] = this.#noise.draw(source);
-    const row = Math.floor(index / columns);
-    const column = Math.min(columns - 1, Math.max(0, index - row * columns + aside));
-    return Math.min(rows - 1, Math.max(0, row + up)) * columns + column;
+    const place = this.alphabet.placeOf(index);
+    const row = Math.floor(place / columns);
+    const column = Math.min(columns - 1, Math.max(0, place - row * columns + aside));
+    return this.alphabet.nearest(Math.min(rows - 1, Math.max(0, row + up)) * columns + column);
   }
 }
 

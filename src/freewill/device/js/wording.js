@@ -4,7 +4,8 @@
  * Texts may be mended while people answer: none of them is part of what the id of a survey hashes.
  */
 
-import { checkText, isNumbers, isObject } from "./checks.js";
+import { checkBackground, checkPicture } from "./background.js";
+import { checkText, isObject } from "./checks.js";
 import { FreewillError, listed, shown } from "./errors.js";
 
 /** Fields that a survey of several questions has once, and none of its questions. */
@@ -22,11 +23,7 @@ const LANGUAGE = /^[a-z]{2,3}(?:-[A-Z][a-z]{3})?(?:-(?:[A-Z]{2}|[0-9]{3}))?$/;
 const MOST_LANGUAGES = 100;
 const TRANSLATED = ["title", "question", "introduction", "contact", "consent"];
 const TRANSLATION = [...TRANSLATED, "descriptions", "names", "labels"];
-const PICTURE = /^data:image\/([a-z+]+);base64,([A-Za-z0-9+/]+={0,2})$/;
 const LOGO_BYTES = 1 << 16;
-const BACKGROUND_BYTES = 1 << 21;
-/** Degrees or kilometres: more than the earth has. */
-const FARTHEST = 1e6;
 
 /**
  * Return the fields that a survey has beside its alphabet and mechanisms, after checking them.
@@ -130,49 +127,4 @@ function checkShown(given, what, offered, unlike) {
 /** @type {(name: string) => string} what people see of a name: without blanks and marks that nobody sees */
 export function lookOf(name) {
   return name.normalize("NFKC").replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Z}]/gu, "");
-}
-
-/** @type {(given: unknown, what: string, most: number, kinds: string[]) => void} a picture as a data: address */
-function checkPicture(given, what, most, kinds) {
-  const [, kind, content] = (typeof given === "string" && PICTURE.exec(given)) || [];
-  if (kinds.includes(kind) && content.length % 4 === 0 && (content.length / 4) * 3 <= most) return;
-  throw new FreewillError(
-    `${what} ${shown(given)}: expected a picture as 'data:image/${kinds[0]};base64,...' (${kinds.slice(0, -1).join(", ")} or ` +
-      `${kinds.at(-1)}), of at most ${most >> 10} KiB.`,
-  );
-}
-
-/** @type {(given: any, alphabet: any) => void} what lies under the cells of a map */
-function checkBackground(given, alphabet) {
-  if (given === null) return;
-  const kinds = isObject(given) ? ["geojson", "image"].filter((kind) => Object.hasOwn(given, kind)) : [];
-  const fields = ["attribution", ...kinds, ...(kinds[0] === "image" ? ["bounds"] : [])];
-  if (kinds.length !== 1 || Object.keys(given).some((field) => !fields.includes(field))) {
-    throw new FreewillError(
-      `background=${shown(given)}: expected {'geojson': ...} or {'image': ..., 'bounds': [south, north, west, east]} ` +
-        "and, if you like, attribution. See docs/surveys.md.",
-    );
-  }
-  if (alphabet?.kind !== "grid") throw new FreewillError(`a background over ${alphabet}: only the cells of a grid have one.`);
-  const size = JSON.stringify(given).length;
-  if (size > BACKGROUND_BYTES) {
-    throw new FreewillError(`background of ${size} bytes: at most ${BACKGROUND_BYTES}. Simplify it.`);
-  }
-  checkText(given.attribution ?? null, "attribution", 1, 200);
-  if (kinds[0] === "image") {
-    checkPicture(given.image, "background", BACKGROUND_BYTES, ["png", "jpeg", "webp"]);
-    checkBox(given.bounds);
-  } else if (!isObject(given.geojson) || given.geojson.type !== "FeatureCollection" || !Array.isArray(given.geojson.features)) {
-    throw new FreewillError(`geojson=${shown(given.geojson)}: expected a FeatureCollection.`);
-  }
-}
-
-/** @param {any} given */
-function checkBox(given) {
-  const near = isNumbers(given) && given.length === 4 && given.every((one) => Math.abs(one) <= FARTHEST);
-  if (near && given[0] < given[1] && given[2] < given[3]) return;
-  throw new FreewillError(
-    `bounds=${shown(given)} of a background: expected [south, north, west, east], or [bottom, top, left, right] in km ` +
-      "on a plane, as numbers that rise.",
-  );
 }

@@ -37,6 +37,21 @@ class Inside(NamedTuple):
         return int((~self.kept).sum())
 
 
+class Raster(NamedTuple):
+    """Rows and columns in which neighbours lie side by side, and where in them the values are."""
+
+    rows: int
+    columns: int
+    cells: IntArray
+    """row * columns + column of each value; they rise, and not every cell need be a value."""
+
+    def laid_out(self, numbers: FloatArray, empty: float = math.nan) -> FloatArray:
+        """Return a number a value as [row, column], with another where no value is."""
+        table = np.full(self.rows * self.columns, empty)
+        table[self.cells] = numbers
+        return table.reshape(self.rows, self.columns)
+
+
 @runtime_checkable
 class Alphabet(Protocol):
     """The finite set of values that a person may have, with a distance.
@@ -150,6 +165,28 @@ def has_distance(alphabet: Alphabet) -> bool:
     (True, False)
     """
     return not attributes_of(alphabet) or getattr(alphabet, "weights", None) is not None
+
+
+def raster_of(alphabet: Any) -> Raster | None:
+    """Return the rows and columns in which values lie side by side, some of which may be empty.
+
+    `plane` says the same of an alphabet that fills them: here are grids with a mask, too. None
+    where values have no neighbours.
+
+    >>> import freewill as fw
+    >>> raster_of(fw.Grid(2, 2, cell=1.0, mask=[[True, False], [True, True]]))
+    Raster(rows=2, columns=2, cells=array([0, 2, 3]))
+    """
+    if alphabet.plane is not None:
+        refuse_vast(alphabet)
+        return Raster(*alphabet.plane, np.arange(alphabet.size))
+    raster: Raster | None = getattr(alphabet, "raster", None)
+    return raster
+
+
+def has_raster(alphabet: Any) -> bool:
+    """Tell whether values lie side by side, on a line or in a plane."""
+    return alphabet.plane is not None or getattr(alphabet, "raster", None) is not None
 
 
 def is_line(alphabet: Alphabet) -> bool:
@@ -327,7 +364,7 @@ def _numbers(text: str, wide: int, read: Callable[[str], float | None]) -> list[
 
 def _places(alphabet: Alphabet) -> list[int]:
     """Return how many digits after the point keep a point well inside its cell, on each axis."""
-    rows, columns = alphabet.plane or (1, 1)
+    rows, columns = alphabet.plane or getattr(alphabet, "raster", (1, 1))[:2]
     # In a box, north comes first.
     counts = (rows, columns) if alphabet.axes[0] == "lat" else (columns, rows)
     sides = [

@@ -15,6 +15,7 @@ for people, one an axis, with `texts`.
 import math
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -22,7 +23,15 @@ from numpy.typing import ArrayLike
 
 from freewill.core.texts import is_whole_text
 from freewill.core.types import FloatArray, IntArray
-from freewill.domain.alphabets.base import LARGEST, Alphabet, attributes_of, readable
+from freewill.domain.alphabets.base import (
+    LARGEST,
+    Alphabet,
+    Raster,
+    attributes_of,
+    has_raster,
+    raster_of,
+    readable,
+)
 from freewill.domain.alphabets.record_groups import RecordGroups, is_by_attribute
 from freewill.errors import AlphabetError, ParameterError, printable, several, shown
 
@@ -75,7 +84,7 @@ class Blocks:
     """Neighbours together: so many values of a line, columns x rows of the cells of a grid.
 
     Blocks are numbered row by row, as cells are; the last of a row, and those of the last row, may
-    be smaller.
+    be smaller. One in which a grid leaves out all cells is none.
 
     >>> import freewill as fw
     >>> Blocks(fw.Linear(0, 4), 2, 1).which, Blocks(fw.Grid(3, 2, cell=1.0), 2, 2).which
@@ -94,18 +103,30 @@ class Blocks:
     @property
     def count(self) -> int:
         """How many blocks there are."""
-        return math.prod(self._across)
+        whole = self.alphabet.plane is not None
+        return math.prod(self._across) if whole else int(self._present.size)
 
     @property
     def _across(self) -> tuple[int, int]:
         rows, columns = checked_plane(self.alphabet)
         return -(-rows // self.rows), -(-columns // self.columns)
 
+    @cached_property
+    def _blocks(self) -> IntArray:
+        """The block of each value, those without values counted, too."""
+        raster: Raster = raster_of(self.alphabet)  # type: ignore[assignment]
+        row, column = np.divmod(raster.cells, raster.columns)
+        return np.asarray((row // self.rows) * self._across[1] + column // self.columns)
+
+    @cached_property
+    def _present(self) -> IntArray:
+        """The blocks that have values, which rise."""
+        return np.unique(self._blocks)
+
     @property
     def which(self) -> IntArray:
         """The block of each value."""
-        row, column = np.divmod(np.arange(self.alphabet.size), checked_plane(self.alphabet)[1])
-        return np.asarray((row // self.rows) * self._across[1] + column // self.columns)
+        return np.searchsorted(self._present, self._blocks)
 
     def spans(self, places: IntArray) -> tuple[IntArray, IntArray]:
         """Return the first and the end of the rows and of the columns of blocks, [axis, block].
@@ -118,7 +139,9 @@ class Blocks:
                [2, 3]]))
         """
         sides = np.array([[self.rows], [self.columns]])
-        first = np.stack(np.divmod(np.asarray(places), self._across[1])) * sides
+        numbers = np.asarray(places)
+        numbers = numbers if self.alphabet.plane is not None else self._present[numbers]
+        first = np.stack(np.divmod(numbers, self._across[1])) * sides
         return first, np.minimum(first + sides, np.array(checked_plane(self.alphabet))[:, None])
 
     @property
@@ -221,12 +244,13 @@ def merged_weights(groups: Groups, weights: ArrayLike) -> FloatArray:
 
 def checked_plane(alphabet: Alphabet) -> tuple[int, int]:
     """Return the rows and columns in which neighbours lie; without neighbours, an error."""
-    if alphabet.plane is None:
+    if not has_raster(alphabet):
         raise AlphabetError(
             f"the values {alphabet} have no neighbours to be taken together with: expected a "
             f"Linear or a Grid, or sets of values."
         )
-    return alphabet.plane
+    own: Any = alphabet
+    return alphabet.plane or (own.rows, own.columns)
 
 
 def _flat(value: Any) -> tuple[Any, ...]:

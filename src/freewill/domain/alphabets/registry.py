@@ -16,6 +16,7 @@ _NOTES = {
     "unit": "what the integers count, such as year",
     "cell": "km, or [width, height]; with bounds it follows from them",
     "bounds": "[south, north, west, east] in degrees",
+    "mask": "cells left out, kept, left out, ... by turns, row by row from the south-west",
     "attributes": "a list of alphabets, each with its name",
     "weights": "what a unit of distance of each attribute counts",
 }

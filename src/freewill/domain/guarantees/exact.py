@@ -19,7 +19,7 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, is_line
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.guarantees.epsilon import audit_epsilon
-from freewill.domain.guarantees.lattices import BEYOND, CORNERS, Lattice
+from freewill.domain.guarantees.lattices import BEYOND, CORNERS, REMAPPED, Lattice
 from freewill.domain.guarantees.logarithms import Logarithms, exact_distance, float_up, logarithms
 from freewill.domain.guarantees.promises import (
     LOSS_ROUNDING,
@@ -306,6 +306,8 @@ def _lattice(mechanism: Any, claim: Promise, lattice: Lattice) -> ExactAudit:
         law = audit_epsilon(mechanism, claim)
         realised, least = Decimal(law.epsilon), Decimal(law.epsilon - law.resolution)
         argued += CORNERS
+    if mechanism.alphabet.mask is not None:
+        argued += REMAPPED
     return ExactAudit(
         claim,
         realised,

@@ -28,6 +28,12 @@ CORNERS = (
 )
 
 
+REMAPPED = (
+    " What falls on cells that the grid leaves out is reported as the nearest that is kept: sums "
+    "again, of which the epsilon may be smaller."
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Lattice:
     """Logarithms of the weights of offsets, [rows, columns], each >= 0."""
@@ -85,15 +91,21 @@ class Lattice:
         )
         differences = [_off(ours, formula), self._inside(mechanism, ours)]
         if not self.unsummed(mechanism.epsilon):
-            off = np.abs(mechanism.law() - self._summed(mechanism.epsilon))
+            off = np.abs(mechanism.law() - self._kept(self._summed(mechanism.epsilon)))
             differences.append(float(off.max()))
         return max(differences)
 
     def _inside(self, mechanism: Any, ours: FloatArray) -> float:
-        """Compare log P(z | x) - log P(z | z) with the weights, for z off the border."""
+        """Compare log P(z | x) - log P(z | z) with the weights, for z off the border.
+
+        Where cells are left out, for those z that nothing else is remapped to.
+        """
         columns, rows = self.grid.columns, self.grid.rows
-        row, column = np.divmod(np.arange(self.grid.size), columns)
-        inner = np.flatnonzero((row % (rows - 1) > 0) & (column % (columns - 1) > 0))
+        row, column = np.divmod(self.grid.within(np.arange(self.grid.size)), columns)
+        off_border = (row % (rows - 1) > 0) & (column % (columns - 1) > 0)
+        if self.grid.mask is not None:
+            off_border &= np.bincount(self.grid.nearest, minlength=self.grid.size) == 1
+        inner = np.flatnonzero(off_border)
         if not inner.size:
             return 0.0
         logs = mechanism.operator(inner).log_dense()
@@ -131,7 +143,15 @@ class Lattice:
             by_column = _clipped(noise, column + aside, columns)
             for row in range(rows):
                 law[row, column] = _clipped(by_column.T, row + up, rows).T
-        return law.reshape(self.grid.size, self.grid.size)
+        return law.reshape(rows * columns, rows * columns)
+
+    def _kept(self, law: FloatArray) -> FloatArray:
+        """Return the law of the cells that are kept, each report as the nearest of them."""
+        if self.grid.mask is None:
+            return law
+        kept = np.zeros((self.grid.size, self.grid.size))
+        np.add.at(kept.T, self.grid.nearest, law[self.grid.cells].T)
+        return kept
 
 
 def _clipped(table: FloatArray, places: IntArray, count: int) -> FloatArray:

@@ -69,7 +69,8 @@ def exact_distance(alphabet: Alphabet, first: int, second: int) -> Decimal:
     if isinstance(alphabet, Linear):
         return Decimal(alphabet.step * abs(first - second))
     if isinstance(alphabet, Grid):
-        (row, column), (down, aside) = (divmod(v, alphabet.columns) for v in (first, second))
+        cells = (int(alphabet.within(value)) for value in (first, second))
+        (row, column), (down, aside) = (divmod(cell, alphabet.columns) for cell in cells)
         return cell_distance(alphabet.cell, column - aside, row - down)
     return Decimal(float(alphabet.distance(first, second)))
 
@@ -81,6 +82,8 @@ def widest(alphabet: Alphabet) -> float:
     >>> widest(fw.Linear(0, 99)), widest(fw.Grid(5, 4, cell=1.0))
     (99.0, 5.0)
     """
+    if isinstance(alphabet, Grid) and alphabet.mask is not None:
+        return math.nextafter(alphabet.apart[1], math.inf)
     if alphabet.plane is not None:
         return float_up(exact_distance(alphabet, 0, alphabet.size - 1))
     if alphabet.size <= _COMPARED:

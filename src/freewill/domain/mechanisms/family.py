@@ -318,8 +318,8 @@ class Family(Mechanism):
 
     @property
     def full_rank(self) -> bool:  # type: ignore[override]
-        """Whether the kind's laws are."""
-        return bool(self.kind.full_rank)
+        """Whether the kind's laws are, on this alphabet."""
+        return bool(self.member(self.last).full_rank)
 
     def guarantee(self) -> Guarantee | AdversaryLoss:
         """Return the promise of the largest level, which all keep."""

@@ -14,10 +14,15 @@ from freewill.domain.draws.each import offsets
 from freewill.domain.draws.noise import LatticeNoise
 from freewill.domain.draws.sources import Source
 from freewill.domain.mechanisms.base import LARGEST_EXPONENT
+from freewill.domain.mechanisms.kept_cells import (
+    kept_losses,
+    kept_truths,
+    planar_law,
+    planar_ratios,
+)
 from freewill.domain.mechanisms.noisy import Noisy, Rows, row_by_row
 from freewill.errors import AlphabetError, ParameterError
-from freewill.numeric.operators.base import DenseOperator
-from freewill.numeric.operators.convolution import ConvolutionOperator
+from freewill.numeric.operators.base import DenseOperator, Operator
 from freewill.numeric.operators.folded_kernel import FoldedKernel
 from freewill.numeric.operators.planar_rows import planar_rows
 from freewill.numeric.quadrature import gauss
@@ -41,7 +46,8 @@ class PlanarGeometric(Noisy):
     P(z | x) = lambda e^(-epsilon d(x, z)) over all of Z x Z, each z outside the alphabet
     remapped to its nearest cell. The mass that falls on the border is summed to infinity.
     Promises epsilon-geo-indistinguishability per kilometre, tightly on any grid beyond 2 x 2.
-    Products cost O(k log k).
+    Products cost O(k log k). Where the grid leaves cells out, what falls on them is remapped to the
+    nearest that is kept, which tells no more (`kept_cells.py`).
 
     >>> import freewill as fw
     >>> city = fw.PlanarGeometric(fw.Grid(24, 16, cell=0.5), epsilon=0.19)
@@ -70,6 +76,9 @@ class PlanarGeometric(Noisy):
     def __post_init__(self) -> None:
         super().__post_init__()
         grid = self.alphabet
+        if grid.mask is not None:
+            # Nothing is proved of the sums over cells that are left out: estimators look at them.
+            vars(self)["full_rank"] = False
         if self.epsilon * min(grid.cell) < _LEAST_DECAY:
             raise ParameterError(
                 f"epsilon={self.epsilon!r} for {self.name} on {grid}: epsilon times a cell's side "
@@ -113,10 +122,11 @@ class PlanarGeometric(Noisy):
     def _report(self, value: int, source: Source) -> int:
         """Draw one displacement, and clip."""
         columns, rows = self.alphabet.columns, self.alphabet.rows
-        row, column = divmod(value, columns)
+        row, column = divmod(int(self.alphabet.within(value)), columns)
         aside, up = self.noise.draw(source)
         row, column = min(max(row + up, 0), rows - 1), min(max(column + aside, 0), columns - 1)
-        return row * columns + column
+        place = row * columns + column
+        return place if self.alphabet.mask is None else int(self.alphabet.nearest[place])
 
     def lattice(self, columns: int, rows: int) -> list[list[Dyadic]]:
         """Multiply the chances of both steps and of the coin, [row offset][column offset]."""
@@ -135,17 +145,18 @@ class PlanarGeometric(Noisy):
     @classmethod
     def stacked(
         cls, mechanisms: "Sequence[PlanarGeometric]", outputs: Sequence[Reports]
-    ) -> ConvolutionOperator:
+    ) -> Operator:
         """Return the law of these outputs."""
         rows, symbols = row_by_row(mechanisms, outputs)
-        return ConvolutionOperator(symbols, [each.kernel for each in mechanisms], rows.which)
+        kernels = [each.kernel for each in mechanisms]
+        return planar_law(rows.alphabet, symbols, kernels, rows.which)
 
     @classmethod
     def law_of_rows(cls, rows: Rows, outputs: Any) -> DenseOperator | None:
         """Return the law of outputs with an epsilon a row, where there are many."""
-        if outputs.size and rows.epsilons.size <= _FEW_KERNELS:
-            return None
         grid = rows.alphabet
+        if grid.mask is not None or (outputs.size and rows.epsilons.size <= _FEW_KERNELS):
+            return None
         east, north = grid.offsets()
         lengths = np.hypot(east, north[:, None])
 
@@ -157,12 +168,14 @@ class PlanarGeometric(Noisy):
     def log_ratios(self, outputs: Reports) -> FloatArray:
         """Return the logarithms of the tables relative to their first entries."""
         symbols = self.output_space.checked(outputs, self.name)
-        return ConvolutionOperator(symbols, [self.falls], np.zeros_like(symbols)).log_dense()
+        return planar_ratios(self.alphabet, symbols, self.kernel, self.falls)
 
     def truths(self) -> FloatArray:
         """Return the noise that stays in a cell: on an edge, with all that is clipped to it."""
+        if self.alphabet.mask is not None:
+            return kept_truths(self.alphabet, self.kernel)
         inner, side, end, corner = np.exp(self.kernel.tops)
-        chances = np.full(self.alphabet.plane, inner)
+        chances = np.full((self.alphabet.rows, self.alphabet.columns), inner)
         chances[:, [0, -1]] = side
         chances[[0, -1], :] = end
         chances[np.ix_([0, -1], [0, -1])] = corner
@@ -170,6 +183,8 @@ class PlanarGeometric(Noisy):
 
     def losses(self) -> FloatArray:
         """Add up the four quadrants around each cell by prefix sums, O(k)."""
+        if self.alphabet.mask is not None:
+            return kept_losses(self.alphabet, self.operator)
         east, north = self.alphabet.offsets()
         distance = np.hypot(east, north[:, None])
         inner, side, end, corner = (table * distance for table in self.kernel.quarter)
@@ -183,10 +198,11 @@ class PlanarGeometric(Noisy):
 
 def _clipped(truth: IntArray, moved: IntArray, grid: Grid) -> IntArray:
     """Return the nearest cells to those that cells are moved to, [columns or rows, which]."""
-    row, column = np.divmod(truth, grid.columns)
+    row, column = np.divmod(grid.within(truth), grid.columns)
     row = np.clip(row + moved[1], 0, grid.rows - 1)
     column = np.clip(column + moved[0], 0, grid.columns - 1)
-    return np.asarray(row * grid.columns + column)
+    places = np.asarray(row * grid.columns + column)
+    return places if grid.mask is None else np.asarray(grid.nearest[places])
 
 
 def _before(table: FloatArray, axis: int) -> FloatArray:

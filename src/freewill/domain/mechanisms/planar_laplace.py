@@ -9,7 +9,7 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.grid import Grid
-from freewill.domain.mechanisms.computed import NoisyTable
+from freewill.domain.mechanisms.computed import NoisyTable, checked_table
 from freewill.errors import AlphabetError
 
 _NODES = 20
@@ -26,11 +26,11 @@ class PlanarLaplace(NoisyTable):
 
     The noise has the density epsilon^2 / (2 pi) e^(-epsilon r) at distance r (Andres, Bordenabe,
     Chatzikokolakis and Palamidessi, CCS 2013). P(z | x) is its integral over the cell z; what
-    falls outside the grid is reported as the nearest cell, summed to infinity. Promises
-    epsilon-geo-indistinguishability per kilometre between cells, by the distance of their centres:
-    reporting the cell is a function of the point, which has it. The promise is that of the numbers
-    that are drawn, for they are made for an epsilon that is smaller by their rounding; it needs
-    none of the widening that drawing points in floating point does.
+    falls outside the grid, or on cells that it leaves out, is reported as the nearest cell.
+    Promises epsilon-geo-indistinguishability per kilometre between cells, by the distance of their
+    centres: reporting the cell is a function of the point, which has it. The promise is that of the
+    numbers that are drawn, for they are made for an epsilon that is smaller by their rounding; it
+    needs none of the widening that drawing points in floating point does.
 
     Integrals are Gauss rules on panels that shrink towards the centre, exact to some 1e-14. The
     table takes O(k^2), 32 MiB at the most, 2,048 cells; products cost O(outputs * k).
@@ -50,6 +50,7 @@ class PlanarLaplace(NoisyTable):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        checked_table(self.alphabet.whole, self.on, self.name)
         if min(self.alphabet.columns, self.alphabet.rows) < 2:
             raise AlphabetError(
                 f"{self.name} on {self.alphabet}: it needs at least 2 columns and 2 rows. "
@@ -72,7 +73,17 @@ class PlanarLaplace(NoisyTable):
         offsets = along @ np.exp(-np.hypot(east, north[:, None])) @ across.T
         # [column of x, column of z, row of x, row of z].
         landed = _landed(np.moveaxis(_landed(offsets), 0, -1))
-        return landed.transpose(2, 0, 3, 1).reshape(grid.size, grid.size)
+        law = landed.transpose(2, 0, 3, 1).reshape(grid.whole.size, grid.whole.size)
+        return law if grid.mask is None else _remapped(law[grid.cells], grid)
+
+
+def _remapped(law: FloatArray, grid: Grid) -> FloatArray:
+    """Add up what falls on cells that are left out at the nearest that is kept."""
+    order = np.argsort(grid.nearest, kind="stable")
+    firsts = np.searchsorted(grid.nearest[order], np.arange(1, grid.size))
+    # Each row of a copy in memory, which NumPy adds up in pairs: in a loop, rounding would grow.
+    parts = (np.ascontiguousarray(law[:, cells]) for cells in np.split(order, firsts))
+    return np.stack([part.sum(axis=1) for part in parts], axis=1)
 
 
 def _axis(side: float, count: int, finest: float, reach: float) -> tuple[FloatArray, FloatArray]:

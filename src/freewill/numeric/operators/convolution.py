@@ -52,10 +52,10 @@ class ConvolutionOperator(Operator):
     @property
     def log_scale(self) -> FloatArray:
         """Logarithm of the largest entry of each row, that of the output's own cell."""
-        return np.concatenate([kernel.tops for kernel in self.kernels])[self._tables]
+        return np.concatenate([kernel.tops for kernel in self.kernels])[self.tables]
 
     @cached_property
-    def _tables(self) -> IntArray:
+    def tables(self) -> IntArray:
         """Which table each output is looked up in: four a kernel."""
         rows, columns = self.plane
         row, column = np.divmod(self.outputs, columns)
@@ -202,7 +202,7 @@ class ConvolutionOperator(Operator):
         kind = np.int32 if tables.size < 1 << 31 else np.int64
         row, column = np.divmod(self.outputs.astype(kind), kind(wide))
         cell_row, cell_column = np.divmod(cells.astype(kind)[:, None], kind(wide))
-        first = (self._tables * (wide * tall)).astype(kind)
+        first = (self.tables * (wide * tall)).astype(kind)
         entries = np.empty((cells.size, self.outputs.size))
         height = max(1, _BLOCK // max(1, self.outputs.size))
         places, aside = np.empty((2, height, self.outputs.size), dtype=kind)

@@ -130,13 +130,18 @@ class MappedOperator(Operator):
             logs = self.inner.subset(places).log_dense()[again]
             logs += np.log(self.chances[some])[:, None]
             firsts = np.flatnonzero(np.diff(own, prepend=-1))
-            added = _added(logs, firsts)
+            added = log_sums(logs, firsts)
             total[own[firsts]] = np.logaddexp(total[own[firsts]], added)
         return np.asarray(total[which])
 
 
-def _added(logs: FloatArray, firsts: IntArray) -> FloatArray:
-    """Return the logarithms of sums of rows, each sum from one of `firsts` to the next."""
+def log_sums(logs: FloatArray, firsts: IntArray) -> FloatArray:
+    """Return the logarithms of sums of rows, each sum from one of `firsts` to the next.
+
+    >>> np.exp(log_sums(np.log([[0.25], [0.5], [0.125]]), np.array([0, 2])))
+    array([[0.75 ],
+           [0.125]])
+    """
     largest = np.maximum.reduceat(logs, firsts, axis=0)
     finite = np.where(np.isfinite(largest), largest, 0.0)
     counts = np.diff(firsts, append=len(logs))

@@ -145,7 +145,7 @@ class ChoiceAwareEstimate(Estimate):
     def choice_class(self) -> str:
         """The preferences that `choice_intervals` hold for, in words."""
         basis = self.made_from.basis
-        if self.alphabet.plane is None:
+        if not self.alphabet.extent:
             return f"preferences by {several(basis.size, 'function')} of the value ({basis.name})"
         return (
             f"smooth preferences ({basis.name} over {self.alphabet}): one that jumps from value to "

@@ -9,7 +9,13 @@ from numpy.typing import ArrayLike
 from scipy.linalg import helmert
 
 from freewill.core.types import FloatArray, numbers
-from freewill.domain.alphabets.base import Alphabet, attributes_of
+from freewill.domain.alphabets.base import (
+    Alphabet,
+    Raster,
+    attributes_of,
+    has_raster,
+    raster_of,
+)
 from freewill.errors import ParameterError, closest, several, shown
 
 BasisName: TypeAlias = str | int | tuple[int, int] | ArrayLike
@@ -24,6 +30,8 @@ _LEAST = 4
 _DEGREES = {"none": 0, "linear": 1, "quadratic": 2}
 _CATEGORIES = "categories"
 _SIMPLE = 8
+_SINGULAR = 1e-6
+"""Of functions that are next to combinations of others: the least singular value to the largest."""
 """Functions of one attribute up to which they are tried."""
 
 
@@ -73,17 +81,28 @@ def ladder(alphabet: Alphabet) -> list[Basis]:
     """
     if attributes_of(alphabet):
         return _of_records(alphabet)
-    if alphabet.plane is None:
+    if not has_raster(alphabet):
         names = ["none", _CATEGORIES] if alphabet.size > 1 else ["none"]
         return [_named(name, alphabet) for name in names]
-    rows, columns = alphabet.plane
+    rows, columns, _ = _raster(alphabet)
     bases = [_polynomials(alphabet, "none")]
     for name in ("linear", "quadratic"):
         more = _polynomials(alphabet, name)
         bases += [more] if more.size > bases[-1].size else []
     counts = _ON_A_LINE if 1 in (rows, columns) else _ON_A_GRID
     sides = (_sides(alphabet, count) for count in counts if count <= max(rows, columns))
-    return bases + [_splines(alphabet, pair) for pair in dict.fromkeys(sides)]
+    splines = [_splines(alphabet, pair) for pair in dict.fromkeys(sides)]
+    return bases + [basis for basis in splines if alphabet.plane or _apart(basis)]
+
+
+def _raster(alphabet: Alphabet) -> Raster:
+    return raster_of(alphabet) or Raster(1, 1, np.zeros(alphabet.size, dtype=np.int64))
+
+
+def _apart(basis: Basis) -> bool:
+    """Tell whether no function is made of others: cells that are left out may have told them."""
+    singular = np.linalg.svd(basis.with_constant, compute_uv=False)
+    return len(basis.functions) > basis.size and bool(singular[-1] > _SINGULAR * singular[0])
 
 
 def _of_records(alphabet: Any) -> list[Basis]:
@@ -143,7 +162,7 @@ def basis_of(given: Any, alphabet: Alphabet) -> Basis:
     if not all(isinstance(one, Integral) and not isinstance(one, bool) for one in counts):
         return _given(given, alphabet)
     _refuse_unordered(given, alphabet)
-    rows, columns = alphabet.plane or (1, 1)
+    rows, columns, _ = _raster(alphabet)
     if not isinstance(given, tuple):
         _refuse_many(given, int(given), max(rows, columns))
         return _splines(alphabet, _sides(alphabet, int(given)))
@@ -181,12 +200,12 @@ def _named(name: str, alphabet: Alphabet) -> Basis:
     _refuse_unordered(name, alphabet)
     basis = _polynomials(alphabet, name)
     if basis.size < _DEGREES[name]:
-        _refuse_many(name, _DEGREES[name] + 1, max(alphabet.plane or (1,)))
+        _refuse_many(name, _DEGREES[name] + 1, max(_raster(alphabet)[:2]))
     return basis
 
 
 def _refuse_unordered(given: Any, alphabet: Alphabet) -> None:
-    if alphabet.plane is None:
+    if not has_raster(alphabet):
         raise ParameterError(
             f"basis={shown(given)}: the values {alphabet} have no order, so that there are no "
             f'slopes or splines over them. Take basis="categories", or an array of functions.'
@@ -231,10 +250,10 @@ def _given(given: Any, alphabet: Alphabet) -> Basis:
 
 def _polynomials(alphabet: Alphabet, name: str) -> Basis:
     """Return polynomials of the places up to a degree, orthonormal: as likely large each."""
-    degree, (rows, columns) = _DEGREES[name], alphabet.plane or (1, 1)
+    degree, (rows, columns, cells) = _DEGREES[name], _raster(alphabet)
     if degree == 0 or rows * columns == 1:
         return Basis("none", np.zeros((alphabet.size, 0)))
-    north, east = np.divmod(np.arange(alphabet.size), columns)
+    north, east = np.divmod(cells, columns)
     across = [
         (east / max(columns - 1, 1) - 0.5) ** i * (north / max(rows - 1, 1) - 0.5) ** j
         for i in range(min(degree, columns - 1) + 1)
@@ -246,12 +265,12 @@ def _polynomials(alphabet: Alphabet, name: str) -> Basis:
 
 def _splines(alphabet: Alphabet, counts: tuple[int, int]) -> Basis:
     """Return so many splines along a row and along a column; on a grid, products of both."""
-    rows, columns = alphabet.plane or (1, alphabet.size)
+    rows, columns, cells = _raster(alphabet)
     (east, east_rates), (north, north_rates) = _waves(columns, counts[0]), _waves(rows, counts[1])
     rates = np.add.outer(north_rates, east_rates).ravel()[1:]
     if not rates.size:
         return _polynomials(alphabet, "none")
-    both = np.einsum("rn,ce->rcne", north, east).reshape(alphabet.size, -1)
+    both = np.einsum("rn,ce->rcne", north, east).reshape(rows * columns, -1)[cells]
     sides = zip(counts, (columns, rows), strict=True)
     name = " x ".join(str(count) for count, side in sides if side > 1)
     return _scaled(f"{name} splines", both[:, 1:] / np.sqrt(rates))
@@ -259,7 +278,7 @@ def _splines(alphabet: Alphabet, counts: tuple[int, int]) -> Basis:
 
 def _sides(alphabet: Alphabet, count: int) -> tuple[int, int]:
     """Return how many functions each side gets: in proportion, and not too few."""
-    rows, columns = alphabet.plane or (1, 1)
+    rows, columns, _ = _raster(alphabet)
     east, north = (
         min(side, max(min(count, _LEAST), round(count * side / max(rows, columns))))
         for side in (columns, rows)

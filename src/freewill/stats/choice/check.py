@@ -7,7 +7,7 @@ import numpy as np
 
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet, readable
+from freewill.domain.alphabets.base import Alphabet, has_raster, raster_of, readable
 from freewill.errors import EvidenceError, printable, several
 from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.choice.scores import Scores
@@ -256,7 +256,7 @@ def preference(tilt: FloatArray, theta: FloatArray, alphabet: Alphabet) -> str:
     """
     if not np.any(np.abs(tilt) > 0):
         return "alike"
-    if alphabet.plane is None:
+    if not has_raster(alphabet):
         order = np.argsort(-tilt, kind="stable")[:_MOST_LABELS]
         most = [int(place) for place in order if tilt[place] > tilt.max() / 3]
         return "more by " + ", ".join(_name(place, alphabet) for place in most)
@@ -291,9 +291,9 @@ def _on_line(tilt: FloatArray, theta: FloatArray, alphabet: Alphabet) -> str:
 
 def _on_map(tilt: FloatArray, theta: FloatArray, alphabet: Alphabet) -> str:
     """Name a direction of the compass where a slope explains most of it, else middle or edge."""
-    rows, columns = alphabet.plane or (1, alphabet.size)
+    rows, columns, cells = raster_of(alphabet) or (1, alphabet.size, np.arange(alphabet.size))
     (west, east), (south, north) = alphabet.extent
-    up, right = np.divmod(np.arange(alphabet.size), columns)
+    up, right = np.divmod(cells, columns)
     places = np.stack([right * (east - west) / columns, up * (north - south) / rows])
     some = theta > 0
     weight, places = theta[some], places[:, some]

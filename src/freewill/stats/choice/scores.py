@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from freewill.core.types import FloatArray
+from freewill.domain.alphabets.base import has_raster
 from freewill.stats.difference import (
     combined,
     displacements,
@@ -63,7 +64,7 @@ class Scores:
         shares = (share for _, share, _ in information.parts)
         slope = sum(share * one for share, one in zip(shares, slopes, strict=True))
         step = information.moved(np.asarray(slope))
-        if alphabet.plane is None:
+        if not has_raster(alphabet):
             smooth, moved = single_differences(theta), np.zeros((0, theta.size))
         else:
             smooth, moved = smooth_differences(theta, alphabet), displacements(theta, alphabet)

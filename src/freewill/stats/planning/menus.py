@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from freewill.core.texts import per
 from freewill.core.types import FloatArray, numbers
-from freewill.domain.alphabets.base import Alphabet, checked_kind, refuse_vast
+from freewill.domain.alphabets.base import Alphabet, checked_kind, has_raster, refuse_vast
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.calibration import calibrate
@@ -264,8 +264,11 @@ def checked_kinds(kinds: Any) -> Kinds | None:
 
 def _least_distance(alphabet: Alphabet) -> float:
     """Return the least distance of two values."""
-    if alphabet.plane is None or alphabet.size < 2:
+    if not has_raster(alphabet) or alphabet.size < 2:
         return 1.0
+    if alphabet.plane is None:
+        grid: Any = alphabet
+        return float(grid.apart[0])
     rows, columns = alphabet.plane
     beside = [1] * (columns > 1) + [columns] * (rows > 1)
     return float(min(alphabet.distance(np.array(0), np.array(cell)) for cell in beside))

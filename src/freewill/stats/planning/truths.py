@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import FloatArray, distribution
-from freewill.domain.alphabets.base import Alphabet, attributes_of, has_distance, texts
+from freewill.domain.alphabets.base import Alphabet, attributes_of, has_distance, raster_of, texts
 from freewill.errors import ParameterError, several, shown
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.functionals import functionals_of, weights_of
@@ -34,17 +34,19 @@ def truths(alphabet: Alphabet) -> dict[str, FloatArray]:
         return _records(alphabet)
     size = alphabet.size
     weights = {"uniform": np.ones(size)}
-    if alphabet.plane is None:
+    raster = raster_of(alphabet)
+    if raster is None:
         weights["few common values"] = 1 / np.arange(1.0, size + 1)
         weights["two values"] = _at(size, 0, min(1, size - 1))
         weights["one value"] = _at(size, 0)
     else:
-        rows, columns = alphabet.plane
-        north, east = np.divmod(np.arange(size), columns)
+        rows, columns, cells = raster
+        north, east = np.divmod(cells, columns)
         along = (east + 0.5) / columns, (north + 0.5) / rows
         weights["one peak"] = _peak(along, 0.5, rows > 1)
         weights["two peaks"] = _peak(along, 0.25, rows > 1) + _peak(along, 0.75, rows > 1)
-        weights["one value"] = _at(size, (rows // 2) * columns + columns // 2)
+        middle = np.searchsorted(cells, (rows // 2) * columns + columns // 2)
+        weights["one value"] = _at(size, int(middle) % size)
         weights["both ends"] = _at(size, 0, size - 1)
     distinct: dict[str, FloatArray] = {}
     for name, weight in weights.items():
