@@ -184,7 +184,7 @@ def trend(
     alphabet, work = spans[0].evidence.alphabet, Work(on_step)
     work.expect(3 * len(spans), 1)
     pooled = Pooled.of([span.evidence for span in spans], work)
-    tests = change(pooled, times, _linear(wanted, alphabet, pooled.theta), Work(None))
+    tests = change(pooled, times, linearised(wanted, alphabet, pooled.theta), Work(None))
     work.solved(len(spans))
     each, bands = _intervals(spans, wanted, level, bool(joint), pooled.mode, work)
     columns = {**_columns(each, bands), **_lines(wanted, tests, each, times, level, joint)}
@@ -264,7 +264,7 @@ def _times(spans: Sequence[Span]) -> tuple[FloatArray, str]:
     return (middles - middles[0]) / _UNITS[unit][2], unit
 
 
-def _linear(wanted: Any, alphabet: Alphabet, theta: FloatArray) -> FloatArray:
+def linearised(wanted: Any, alphabet: Alphabet, theta: FloatArray) -> FloatArray:
     """Return weights that change where what is asked for does, to first order about theta.
 
     A quantile q of all periods changes where F(q) does, and a fraction where its gradient says; of
