@@ -23,6 +23,7 @@ COMMANDS = (
     "token",
     "verify",
     "obfuscate",
+    "periods",
     "collect",
     "merge",
     "estimate",

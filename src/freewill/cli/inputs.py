@@ -13,7 +13,7 @@ from freewill.cli.standard import DASH, standard_input
 from freewill.core.progress import progress
 from freewill.domain.alphabets.base import attributes_of
 from freewill.domain.survey import Survey
-from freewill.errors import EvidenceError, ParameterError, ReportError, several
+from freewill.errors import EvidenceError, ParameterError, ReportError, printable, several
 from freewill.io.evidence_file import is_evidence, load_evidence
 from freewill.io.files import files_of, identity
 from freewill.stats.evidence import Evidence, refuse_nobody
@@ -79,22 +79,29 @@ def read_with_progress(
     strict: bool,
     equal: bool = False,
     of: tuple[str, ...] = (),
+    period: str = "",
 ) -> "Reading":
     """Read reports, showing the progress; files of equal content are refused unless `equal`.
 
-    A store is read as it is now, though its collector runs; it stays open as long as `holding`.
+    A store is read as it is now, though its collector runs; it stays open as long as `holding`. Of
+    one, `survey` may also be the id or the name of a survey, and `period` some of its periods.
     """
     from freewill.io.copies import refuse_copies  # noqa: PLC0415
     from freewill.io.reading import read  # noqa: PLC0415
 
-    offered = load_survey(survey)
     if any(map(is_store, sources)):
-        reading = _read_store(sources, offered, holding)
+        reading = _read_store(sources, survey_in_store(survey), holding, period)
         if not of:
             return reading
         evidence = product_of(reading.evidence, "--of").marginal(*of)
         silent = reading.evidence.people - evidence.people
         return replace(reading, evidence=evidence, silent=silent)
+    if period:
+        raise ParameterError(
+            f"--period {printable(period)}: only a collector's store has periods. Of files, name "
+            f"those of the days that are meant."
+        )
+    offered = load_survey(survey)
     if not equal:
         refuse_copies(sources)
     with progress("reading reports") as show:
@@ -112,8 +119,16 @@ def read_with_progress(
     return reading
 
 
-def _read_store(sources: list[str], survey: Survey, holding: ExitStack) -> "Reading":
-    from freewill.collector import store as stores  # noqa: PLC0415
+def survey_in_store(survey: Path) -> Survey | str:
+    """Return the survey of a file; what is none is the id or the name of one in the store."""
+    named = not survey.suffix and len(survey.parts) == 1 and not survey.exists()
+    return str(survey) if named else load_survey(survey)
+
+
+def _read_store(
+    sources: list[str], survey: Survey | str, holding: ExitStack, period: str
+) -> "Reading":
+    from freewill.collector import reading as stores  # noqa: PLC0415
     from freewill.io.reading import Reading  # noqa: PLC0415
 
     if len(sources) > 1:
@@ -122,7 +137,7 @@ def _read_store(sources: list[str], survey: Survey, holding: ExitStack) -> "Read
             f"{stores.shown_store(store)} is a server's store, which is read by itself. Collect "
             f"the others apart, and add the evidence together with `freewill merge`."
         )
-    evidence = unfolded(stores.read_store(sources[0], survey, holding))
+    evidence = unfolded(stores.read_store(sources[0], survey, holding, period))
     return Reading(evidence, evidence.people, 0, ())
 
 

@@ -11,7 +11,7 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Each, Silent
 from freewill.domain.mechanisms.factored import Column, Factored
 from freewill.errors import EvidenceError, several
-from freewill.stats.evidence import Evidence, assemble, checked_evidence
+from freewill.stats.evidence import Evidence, assemble, checked_evidence, merge
 from freewill.stats.groups import Group, grouped
 from freewill.stats.periods import changed
 
@@ -156,4 +156,7 @@ def _unfolded(evidence: Evidence) -> Evidence:
     groups: list[Group] = []
     for group in evidence.groups:
         groups += [group] if group.chosen is None else group.chosen
+    if len({group.mechanism.id for group in groups}) < len(groups):
+        # Two kinds of questionnaires have a combination in common.
+        groups = list(merge(Evidence(evidence.alphabet, (group,)) for group in groups).groups)
     return assemble(evidence.alphabet, groups, evidence.parts)
