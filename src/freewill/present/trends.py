@@ -62,7 +62,7 @@ def _by_period(trend: Trend) -> list[str]:
     """Return a line for each period of one functional."""
     every = np.arange(len(trend))
     places = every if len(every) <= _ROWS else np.delete(every, slice(_ROWS // 2, -_ROWS // 2))
-    columns = _scaled(trend)
+    columns = scaled(trend)
     wide = max(len(printable(name)) for name in trend.periods)
     rows = [f"{100 * trend.level:.6g}% intervals, and in brackets the band of all periods"]
     for before, place in zip([-1, *places], places, strict=False):
@@ -76,7 +76,7 @@ def _by_period(trend: Trend) -> list[str]:
 
 def _by_functional(trend: Trend) -> list[str]:
     """Return a line for each functional: where it begins and ends, its slope and its test."""
-    points = _scaled(trend)[0]
+    points = scaled(trend)[0]
     wide = max(len(printable(trend.of[place])) for place in surest(trend, _ROWS))
     kind = "all together" if trend.joint else "each by itself"
     rows = [f"first and last, slope a {trend.unit}, and the test that it is constant, {kind}"]
@@ -95,7 +95,7 @@ def surest(trend: Trend, many: int) -> IntArray:
     return np.sort(order[:many])
 
 
-def _scaled(trend: Trend) -> Sequence[FloatArray]:
+def scaled(trend: Trend) -> Sequence[FloatArray]:
     """Return point, ends and band, [period, functional]; shares in percent."""
     scale = 100 if trend.shares else 1
     names = ("point", "low", "high", "band_low", "band_high")
@@ -130,7 +130,8 @@ def picture(
         for pen, place in enumerate(some):
             _draw(axes, trend, place, pen, alone=len(some) == 1)
         head = title or (sentence(trend, some[0]) if len(trend.of) == 1 else trend.verdict)
-        up = "share of people (%)" if trend.shares else plain(trend.of[some[0]])
+        up = plain(trend.of[some[0]]) if len(some) == 1 else canvas.unit_of(trend.alphabet, "")
+        up = "share of people (%)" if trend.shares else up
         canvas.finish(axes, head if number == 0 else "", "", up, "y")
         _name_periods(axes, trend)
         if len(some) > 1 or number == 0:
@@ -140,7 +141,7 @@ def picture(
 
 def _draw(axes: "Axes", trend: Trend, place: int, pen: int, *, alone: bool) -> None:
     """Draw a functional: its points with intervals, and its band behind them."""
-    point, low, high, least, most = (column[:, place] for column in _scaled(trend))
+    point, low, high, least, most = (column[:, place] for column in scaled(trend))
     colour = canvas.pen_of(pen)
     looks: dict[str, Any] = {"alpha": 0.16, "linewidth": 0, "color": colour["color"]}
     name = plain(trend.of[place])
