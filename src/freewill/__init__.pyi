@@ -158,6 +158,8 @@ from freewill.stats.shrink import ShrunkEstimate as ShrunkEstimate
 from freewill.stats.shrink import shrink as shrink
 from freewill.stats.smooth import SmoothEstimate as SmoothEstimate
 from freewill.stats.smooth import smooth as smooth
+from freewill.stats.trend import Trend as Trend
+from freewill.stats.trend import trend as trend
 from freewill.stats.weights import Functionals as Functionals
 
 __version__: str

@@ -47,7 +47,7 @@ def collect(
         str,
         option(
             "Of a store: the first and the last day of some periods (2026-11-02..2026-11-15), or "
-            "last."
+            "last. Of files: the days that their reports are of, which the evidence then keeps."
         ),
     ] = "",
     as_json: AsJson = False,

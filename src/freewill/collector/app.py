@@ -26,9 +26,10 @@ from freewill.collector.addresses import Found, addresses_of
 from freewill.collector.answers import JSON, RefusedError
 from freewill.collector.database import StoreError
 from freewill.collector.estimates import Estimates
+from freewill.collector.failures import answer_error
 from freewill.collector.intake import Uploads, metrics_text
 from freewill.collector.openapi import CSV, PARQUET, SURVEY, TEXT, Operation, handlers_of
-from freewill.collector.parameters import FROM, OF, QUESTION, SPAN
+from freewill.collector.parameters import FROM, OF, QUESTION, SPAN, TREND
 from freewill.collector.periods import EVER, Span, every_of
 from freewill.collector.planning import Plans, question_of
 from freewill.collector.questions import Subject, asked_for, span_of, subject_of
@@ -39,6 +40,7 @@ from freewill.collector.store import Store
 from freewill.collector.survey_log import log_end, log_entries
 from freewill.collector.surveys import MIN_PEOPLE, evidence_of, people_by_day, people_of, today
 from freewill.collector.tokens import STORE_ALONE, Access, Role, Sources, Tokens, not_yours
+from freewill.collector.trends import Trends, asked_of
 from freewill.collector.writer import Writer
 from freewill.core.presented import json_bytes
 from freewill.core.texts import whole
@@ -85,6 +87,7 @@ class Collector:
         self.published = Estimates(self.releases, min_people)
         self.uploads = Uploads(self.addresses.intake, self.writer)
         self.plans, self.published_plans = Plans(self.estimates), Plans(self.published)
+        self.trends = Trends(self.estimates)
         self._well_until = 0.0
 
     @Operation("/v1/surveys", openapi.Surveys)
@@ -220,6 +223,16 @@ class Collector:
         plans = self.plans if seen is self.estimates else self.published_plans
         return await seen.after(plans.made, found.key, target, of)
 
+    @Operation(f"{SURVEY}/trend", openapi.Trend, (404, 409, 422), access="viewer", query=TREND)
+    async def trend(self, request: Request, found: Found) -> Any:
+        """Return the mean, the median or shares by period, with bands and tests of change.
+
+        Only for those who may see what is stored now.
+        """
+        self._check_live(request)
+        asked = asked_of(found.key, found.intake.survey, request.query_params.multi_items())
+        return await self.estimates.after(self.trends.made, asked)
+
     @Operation(f"{SURVEY}/evidence", PARQUET, (404, 409, 422), access="administrator", query=SPAN)
     def evidence(self, request: Request, found: Found) -> Response:
         """Return the evidence of a survey as Parquet, which `freewill estimate` reads.
@@ -342,22 +355,6 @@ class Collector:
                 "what came in a period is not published",
                 "Ask for all of it, without from and to. Viewers and administrators see periods.",
             )
-
-
-async def answer_error(request: Request, error: Exception) -> Response:
-    """Answer what is refused, by us or (addresses, methods) by Starlette, and what went wrong."""
-    if isinstance(error, RefusedError):
-        refusal = error
-    elif isinstance(error, HTTPException):
-        what = f"{request.method} {request.url.path}: not here"
-        advice = "GET /v1/openapi.json has what there is."
-        refusal = RefusedError(error.status_code, what, advice, headers=error.headers or {})
-    elif isinstance(error, StoreError):
-        refusal = RefusedError(503, str(error), "Try again; if it stays so, tell the operator.")
-    else:
-        fault = f"a fault of the collector's own ({type(error).__name__})"
-        refusal = RefusedError(500, fault, "Tell them.")
-    return Response(refusal.body(), refusal.status, refusal.headers, JSON)
 
 
 def application(collector: Collector) -> ASGIApp:

@@ -38,6 +38,7 @@ Count = Annotated[int, Meta(ge=0)]
 Estimate = Annotated[
     dict[str, Any], Meta(extra_json_schema={"$ref": _REFERENCE.format(name="estimate")})
 ]
+Trend = Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": _REFERENCE.format(name="trend")})]
 """By the schema of all results, which is published with the package."""
 _Id = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-fA-F]{32}$"})]
 

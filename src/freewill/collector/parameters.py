@@ -36,3 +36,18 @@ SPAN = tuple(
     )
     for name, which in (("from", "first"), ("to", "last"))
 )
+TREND = (
+    parameter(
+        "of",
+        "The mean (by default, where values have one), the median, or shares of values, of "
+        "neighbours together where these are many",
+        {"type": "string", "enum": ["mean", "median", "shares"]},
+        required=False,
+    ),
+    parameter(
+        "question",
+        "Of a survey of several questions: which one",
+        {"type": "string"},
+        required=False,
+    ),
+)
