@@ -21,6 +21,7 @@ COMMANDS = (
     "plan",
     "serve",
     "token",
+    "backup",
     "verify",
     "obfuscate",
     "collect",
