@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from starlette.requests import ClientDisconnect
@@ -25,9 +25,6 @@ from freewill.domain.outputs import Reason
 from freewill.domain.survey import Survey, listed
 from freewill.errors import several, shown
 from freewill.io.decoding import SentReader, longest_report
-
-if TYPE_CHECKING:
-    from freewill.collector.releases import Releases
 
 MOST_BYTES = 8 << 20
 """Bytes of one body."""
@@ -204,6 +201,8 @@ class Uploads:
     most_at_once: int = _MOST_AT_ONCE
     held: int = 0
     """Bytes of bodies that came and are not answered yet."""
+    refused: Callable[[RefusedError], None] = lambda _: None
+    """Called with each refusal."""
 
     @Operation(
         f"{SURVEY}/reports",
@@ -239,6 +238,7 @@ class Uploads:
                     upload = intake.upload(body, lines)
                 stored = await self.writer.write(upload)
         except RefusedError as refusal:
+            self.refused(refusal)
             await answers.refuse(send, refusal)
         except ClientDisconnect:
             return
@@ -263,7 +263,7 @@ class Uploads:
                         if len(content) + len(piece) > self.most:
                             raise self._too_long()
                         if self.held + len(piece) > self.most_at_once:
-                            raise answers.busy("too many bodies at once")
+                            raise answers.busy("too many bodies at once", "bodies")
                         self.held += len(piece)
                         content += piece
             except TimeoutError:
@@ -300,24 +300,3 @@ def _is_lines(content_type: bytes) -> bool:
             "Send Content-Type: application/json, or application/x-ndjson for one report a line.",
         )
     return kind == LINES.encode()
-
-
-def metrics_text(uploads: Uploads, releases: "Releases") -> str:
-    """Return what was done since the start in Prometheus' text format: sums, of no survey."""
-    writer, done = uploads.writer, uploads.writer.tally
-    metrics = {
-        "reports_stored_total": ("counter", "Reports that were new.", done.stored),
-        "reports_known_total": ("counter", "Reports sent again, counted once.", done.known),
-        "uploads_refused_total": ("counter", "Uploads refused at the store.", done.refused),
-        "commits_total": ("counter", "Groups of uploads written to the store.", done.commits),
-        "commit_failures_total": ("counter", "Groups that could not be written.", done.failures),
-        "commit_seconds_total": ("counter", "Time spent on commits.", done.seconds),
-        "releases_total": ("counter", "Releases made by this server.", releases.made),
-        "release_failures_total": ("counter", "Releases that failed.", releases.failures),
-        "reports_waiting": ("gauge", "Reports that wait for their commit.", writer.waiting),
-        "body_bytes": ("gauge", "Bytes of bodies that are not answered yet.", uploads.held),
-    }
-    return "".join(
-        f"# HELP freewill_{name} {what}\n# TYPE freewill_{name} {kind}\nfreewill_{name} {number}\n"
-        for name, (kind, what, number) in metrics.items()
-    )

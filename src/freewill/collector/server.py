@@ -5,7 +5,7 @@ head, a body, or the reading of an answer) is hung up on.
 """
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from http import HTTPStatus
 from time import monotonic
 from typing import Any
@@ -79,6 +79,8 @@ class Bounded:
     """
 
     most_connections = MOST_CONNECTIONS
+    refused: Callable[[RefusedError], None]
+    """Called with each refusal."""
     _waiting = b""
     """What came and was not handed on."""
     _searched = 0
@@ -93,7 +95,8 @@ class Bounded:
         super().connection_made(transport)  # type: ignore[misc]
         self.flow = Gate(transport)
         if len(self.connections) > self.most_connections:
-            self.refuse(busy(f"over {several(self.most_connections, 'connection')}"))
+            what = f"over {several(self.most_connections, 'connection')}"
+            self.refuse(busy(what, "connections"))
 
     def connection_lost(self: Any, error: Exception | None) -> None:
         """Forget what waits."""
@@ -193,6 +196,7 @@ class Bounded:
 
     def refuse(self: Any, refusal: RefusedError) -> None:
         """Answer with a refusal, unless another answer is under way, and hang up."""
+        self.refused(refusal)
         cycle = self.cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
             self.transport.write(response(refusal, self.server_state.default_headers))
@@ -258,7 +262,7 @@ def _malformed(what: str) -> RefusedError:
     advice = (
         "Send HTTP/1.1 by RFC 9112; a body by its length, or in chunks of a hundred bytes and more."
     )
-    return RefusedError(400, what, advice)
+    return RefusedError(400, what, advice, reason="not-http")
 
 
 def _too_long(status: int, what: str) -> RefusedError:
@@ -286,26 +290,43 @@ class Server(uvicorn.Server):
         read_seconds: float = READ_SECONDS,
         most_connections: int = MOST_CONNECTIONS,
         signals: Sequence[int] = (),
+        drain_seconds: float = 0.0,
+        draining: Callable[[], None] = lambda: None,
+        refused: Callable[[RefusedError], None] = lambda _: None,
     ) -> None:
         super().__init__(config)
         if not config.loaded:
             config.load()
         protocol: Any = config.http_protocol_class
         limits = _ByCallbacks if hasattr(protocol, "on_message_complete") else _ByState
-        limited = {"most_connections": most_connections}
+        limited = {"most_connections": most_connections, "refused": staticmethod(refused)}
         config.http_protocol_class = type("BoundedProtocol", (limits, protocol), limited)
         self._patience = seconds, body_seconds, read_seconds
+        self._hurried = False
         self._signals = signals
         """Those that came before the server had handlers of its own, which end it."""
+        self._drain_seconds, self._draining = drain_seconds, draining
+        self._drained_at: float | None = None
+        """When whoever sends people here has had the time to notice that it ends."""
         self._since: dict[Any, tuple[Hashable, float]] = {}
         """By connection: how far it was, and since when."""
 
     async def on_tick(self, counter: int) -> bool:
         """Go through the connections now and then."""
         self.should_exit = self.should_exit or bool(self._signals)
+        now = monotonic()
         if counter % _TICKS == 0:
-            self._hang_up(monotonic())
-        return await super().on_tick(counter)
+            self._hang_up(now)
+        ends: bool = await super().on_tick(counter)
+        if ends and self._drained_at is None:
+            self._drained_at = now + self._drain_seconds
+            self._draining()
+        return ends and (now >= (self._drained_at or now) or self._hurried)
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """End by a signal; by a second one, without waiting for others to notice."""
+        self._hurried = self.should_exit
+        super().handle_exit(sig, frame)
 
     def _hang_up(self, now: float) -> None:
         """End the connections that wait for their other side, and saw no progress for too long."""
