@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from freewill.io.decoding import SentReader, longest_report
 
 MOST_BYTES = 8 << 20
 """Bytes of one body."""
-_MOST_AT_ONCE = 64 << 20
+_MOST_AT_ONCE = 16 << 20
 """Bytes of all bodies that came and are not answered yet."""
 _SECONDS = 30
 """Time for a body to arrive."""
@@ -203,6 +203,8 @@ class Uploads:
     """Bytes of bodies that came and are not answered yet."""
     refused: Callable[[RefusedError], None] = lambda _: None
     """Called with each refusal."""
+    _large: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    """One large body is decoded at a time: what is made of it takes more memory than itself."""
 
     @Operation(
         f"{SURVEY}/reports",
@@ -233,7 +235,8 @@ class Uploads:
             length = headers.get(b"content-length", b"")
             async with self._body(length, receive) as body:
                 if len(body) > _LARGE:
-                    upload = await asyncio.to_thread(intake.upload, body, lines)
+                    async with self._large:
+                        upload = await asyncio.to_thread(intake.upload, body, lines)
                 else:
                     upload = intake.upload(body, lines)
                 stored = await self.writer.write(upload)

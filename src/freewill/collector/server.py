@@ -30,6 +30,10 @@ _TURN = 1 << 11
 """Bytes of a chunked body that are parsed before others have their turn."""
 _REST_SECONDS = 0.05
 """That a body in tiny chunks waits for its next turn: each of them costs as much as a large one."""
+_SHARE, _SHARE_SECONDS = 1 << 17, 0.001
+"""Bytes of a large body after which it waits, as a request does that was sent before the last one
+was answered; and for how long, for each connection that does so. All of them together bring 128 MB
+or a thousand requests a second, and none more than its share at once."""
 _LARGE_SHARE = 0.9
 """Of a chunked body its own bytes, where chunks are not tiny."""
 HEAD_SECONDS = 10.0
@@ -79,6 +83,8 @@ class Bounded:
     """
 
     most_connections = MOST_CONNECTIONS
+    eager: "set[Any]"
+    """The server's connections that send large bodies, or requests without waiting for answers."""
     refused: Callable[[RefusedError], None]
     """Called with each refusal."""
     _waiting = b""
@@ -87,6 +93,8 @@ class Bounded:
     """Where in it the end of a head may begin."""
     _length = 0
     """Bytes of a body that are still to come, where they were announced."""
+    _came = 0
+    """Bytes of a body that came since the last turn of others."""
     _framing = 0
     """Bytes of a chunked body that are not its own, beyond those that are."""
 
@@ -101,6 +109,7 @@ class Bounded:
     def connection_lost(self: Any, error: Exception | None) -> None:
         """Forget what waits."""
         self._waiting = b""
+        self.eager.discard(self)
         super().connection_lost(error)  # type: ignore[misc]
 
     def data_received(self: Any, data: bytes) -> None:
@@ -114,9 +123,14 @@ class Bounded:
             self._advance(data)
 
     def on_response_complete(self: Any) -> None:
-        """Go on with what came while a request was answered."""
+        """Go on with what came while a request was answered, a little later."""
         super().on_response_complete()  # type: ignore[misc]
-        self._go_on()
+        if self._waiting:
+            # Who does not wait for answers gets them by turns with those who do.
+            self._rest()
+        else:
+            self.eager.discard(self)
+            self._go_on()
 
     def _go_on(self: Any) -> None:
         if self.flow.held and not self.transport.is_closing():
@@ -135,6 +149,12 @@ class Bounded:
                 size = min(self._length, len(data))
                 self._length -= size
                 super().data_received(data[:size])  # type: ignore[misc]
+                self._came += size
+                if self._length and self._came > _SHARE:
+                    self._came = 0
+                    self._rest()
+                    self._hold(data[size:])
+                    return
             else:
                 size, rest = self._hand_on_chunks(data)
                 if rest is not None:
@@ -145,6 +165,11 @@ class Bounded:
                 self._waiting = data
                 return
             data = data[size:]
+
+    def _rest(self: Any) -> None:
+        """Go on when all others who send much have had their turn."""
+        self.eager.add(self)
+        self.loop.call_later(_SHARE_SECONDS * len(self.eager), self._go_on)
 
     def _hold(self: Any, data: bytes) -> None:
         self._waiting = data
@@ -164,7 +189,7 @@ class Bounded:
             self._searched = max(0, size - 2)
             return 0
         else:
-            before, self._searched, self._framing = self.cycle, 0, 0
+            before, self._searched, self._framing, self._came = self.cycle, 0, 0, 0
             super().data_received(data[:size])  # type: ignore[misc]
             if self.cycle is before and not self.transport.is_closing():
                 self.refuse(_malformed("blank lines in the place of a request"))
@@ -299,7 +324,11 @@ class Server(uvicorn.Server):
             config.load()
         protocol: Any = config.http_protocol_class
         limits = _ByCallbacks if hasattr(protocol, "on_message_complete") else _ByState
-        limited = {"most_connections": most_connections, "refused": staticmethod(refused)}
+        limited = {
+            "most_connections": most_connections,
+            "eager": set(),
+            "refused": staticmethod(refused),
+        }
         config.http_protocol_class = type("BoundedProtocol", (limits, protocol), limited)
         self._patience = seconds, body_seconds, read_seconds
         self._hurried = False
