@@ -5,53 +5,20 @@ import json
 import re
 import resource
 import signal
-import subprocess
-import sys
 import threading
 import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from itertools import islice
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 
 from freewill.collector.store import open_store
+from live_cases import ask, asked, running
 from service_cases import ID, PATIENCE, SURVEY, needs_serve, people
 
 pytestmark = [needs_serve, pytest.mark.slow]
 LOADERS = 8
-
-
-@contextmanager
-def running(folder, *options):
-    """Serve in a process of its own; yield it and where it listens."""
-    SURVEY.save(folder / "survey.json")
-    command = [sys.executable, "-m", "freewill", "serve", folder / "survey.json", "--port", "0"]
-    process = subprocess.Popen(
-        [*map(str, command), "--store", str(folder / "people.db"), "--log", "json", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        page = process.stdout.readline().split(": ", 1)[1].strip()
-        yield process, urlsplit(page).netloc
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def asked(address, path, body=None):
-    with closing(http.client.HTTPConnection(address, timeout=PATIENCE)) as connection:
-        return ask(connection, path, body)
-
-
-def ask(connection, path, body=None):
-    kind = {"content-type": "application/json"}
-    connection.request("GET" if body is None else "POST", path, body, kind)
-    answer = connection.getresponse()
-    return answer.status, json.loads(answer.read())
 
 
 def lines_of(err):
@@ -64,7 +31,7 @@ def lines_of(err):
 def test_a_drain_tells_first_goes_on_and_loses_nothing(tmp_path):
     """Load goes on through the whole end; whoever got 200 is in the store."""
     acknowledged, refused, health = [], [], []
-    with running(tmp_path, "--drain-seconds", "2") as (process, address):
+    with running(tmp_path, SURVEY, "--drain-seconds", "2") as (process, address):
         batches = iter(people(SURVEY, 40_000, np.random.default_rng(1)))
         turn = threading.Lock()
 
@@ -111,7 +78,7 @@ def test_a_drain_tells_first_goes_on_and_loses_nothing(tmp_path):
 def test_a_full_disk_is_seen_by_the_health_check_before_anybody_reports(tmp_path):
     if not hasattr(resource, "prlimit"):
         pytest.skip("the limits of another process cannot be set here")
-    with running(tmp_path) as (process, address):
+    with running(tmp_path, SURVEY) as (process, address):
         assert asked(address, "/v1/health") == (200, {"status": "ok", "surveys": 1})
         limits = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (4096, limits[1]))
