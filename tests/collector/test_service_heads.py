@@ -309,3 +309,28 @@ def test_more_connections_than_there_may_be_are_told_to_come_again(http):
             assert time.monotonic() < end
             time.sleep(0.01)
         assert next_one == [200]
+
+
+@pytest.mark.later
+@pytest.mark.parametrize(
+    ("sent", "turns"),
+    [
+        (WHOLE * 40 + START + CLOSING, 40),
+        (POST + b"content-length: 4194304\r\n" + CLOSING + b"a" * (4 << 20), 31),
+    ],
+    ids=["ahead", "large"],
+)
+def test_who_sends_much_shares_a_thousand_turns_a_second(sent, turns):
+    """Else others waited for 64 of them between any two turns of their own: 60 ms and more."""
+    many = 12
+    with served() as (address, _, server), ExitStack() as stack:
+        threads = [threading.Thread(target=asked, args=(address, sent)) for _ in range(many)]
+        begun = time.monotonic()
+        for thread in threads:
+            thread.start()
+            stack.callback(thread.join, PATIENCE)
+        stack.close()
+        took = time.monotonic() - begun
+        assert all_gone(server)
+        assert not server.config.http_protocol_class.eager
+    assert took > 0.5 * many * turns * 0.001

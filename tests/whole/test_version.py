@@ -17,7 +17,11 @@ def test_the_installed_package_has_the_version_of_the_source():
 
 @pytest.mark.parametrize(
     ("file", "pattern"),
-    [("CITATION.cff", r"^version: (\S+)$"), ("CHANGELOG.md", r"^## (\S+)")],
+    [
+        ("CITATION.cff", r"^version: (\S+)$"),
+        ("CHANGELOG.md", r"^## (\S+)"),
+        ("src/freewill/device/js/package.json", r'^  "version": "(\S+)",$'),
+    ],
 )
 def test_papers_for_readers_name_the_version(file, pattern):
     found = re.search(pattern, (ROOT / file).read_text(), re.MULTILINE)

@@ -22,6 +22,7 @@ COMMANDS = (
     "serve",
     "qr",
     "token",
+    "backup",
     "verify",
     "obfuscate",
     "periods",

@@ -2,6 +2,8 @@
 
 import os
 import re
+import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +11,8 @@ import typer
 
 from freewill.cli.options import integral, load_survey, numeric, option
 from freewill.cli.show import remark, say
+from freewill.collector.journal import Journal
+from freewill.collector.origins import checked_origins
 from freewill.collector.releases import ReleaseRule
 from freewill.collector.serving import serve as run
 from freewill.collector.tokens import Role, sources
@@ -16,6 +20,7 @@ from freewill.domain.programs import undrawable
 from freewill.domain.questionnaire import Questionnaire
 from freewill.errors import ParameterError, printable
 
+Log = StrEnum("Log", ["TEXT", "JSON"])
 _MOST_PORTS = 65535
 _PERIOD = re.compile("([1-9][0-9]{0,3})([mhd])")
 _SECONDS = {"m": 60, "h": 3600, "d": 86400}
@@ -70,6 +75,14 @@ def serve(
     metrics_token_file: Annotated[
         Path | None, option("A file with the token for GET /v1/metrics.")
     ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        option("An origin whose pages may send reports: https://app.example.org; repeatable."),
+    ] = None,
+    drain_seconds: Annotated[
+        int, integral("Seconds to go on after SIGTERM while the health check says 503.", 0)
+    ] = 0,
+    log: Annotated[Log, option("What is written to standard error: text or json.")] = Log.TEXT,
 ) -> None:
     """Run a server that collects reports over HTTP, until Ctrl-C or SIGTERM.
 
@@ -89,12 +102,13 @@ def serve(
     """
     if port > _MOST_PORTS:
         raise ParameterError(f"--port {port}: expected 0 to {_MOST_PORTS}.")
+    note = remark if log is Log.TEXT else Journal(_write_line).remark
     offered = {str(path): load_survey(path) for path in surveys}
     for name, survey in offered.items():
         questions = survey.questions if isinstance(survey, Questionnaire) else {"": survey}
         for asked, own in questions.items():
             if fault := undrawable(own.mechanisms):
-                remark(f"{name}: {asked and f'question {asked!r}: '}{fault}")
+                note(f"{name}: {asked and f'question {asked!r}: '}{fault}")
     files: dict[Role, Path | None] = {
         "administrator": token_file,
         "viewer": viewer_token_file,
@@ -109,9 +123,18 @@ def serve(
         )
     run(
         *(offered, _show, host, port, store, min_people),
-        *(public, new_token, rule, named, mended, remark),
+        *(public, new_token, rule, named, mended),
+        remark=note,
+        origins=checked_origins(allow_origin or ()),
+        drain_seconds=drain_seconds,
+        log=_write_line if log is Log.JSON else None,
     )
     say("stopped: everything that was acknowledged is in the store.")
+
+
+def _write_line(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 def _show(pages: dict[str, str], token: str | None) -> None:

@@ -17,6 +17,26 @@ MOST_FAULTS = 20
 """Faults of a batch that are told; there may be as many as reports."""
 JSON = "application/json"
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+REASONS: Mapping[int, str] = MappingProxyType(
+    {
+        400: "not-json",
+        401: "no-token",
+        404: "unknown",
+        405: "method",
+        408: "slow",
+        409: "not-yet",
+        410: "closed",
+        413: "too-long",
+        414: "too-long",
+        415: "media-type",
+        422: "invalid",
+        431: "too-long",
+        500: "fault",
+        503: "busy",
+        507: "disk",
+    }
+)
+"""What refusals are counted as, by status, where nothing else is said: a few words for all."""
 
 
 def policy(styles: str = "'self'", images: str = "'self' data:") -> str:
@@ -36,8 +56,9 @@ SAFE_HEADERS: tuple[tuple[bytes, bytes], ...] = (
 )
 """On every answer: no scripts but the server's own files, no frames, nothing kept, no referrer.
 
-No header lets pages of other origins read answers (CORS). Reports must say that they are JSON,
-which such a page may not send without being let: no other site makes its visitors answer a survey.
+No header lets pages of other origins read answers (CORS), but those that were named, and only what
+devices need (`origins.py`). Reports must say that they are JSON, which such a page may not send
+without being let: no other site makes its visitors answer a survey.
 """
 
 
@@ -51,8 +72,10 @@ class RefusedError(FreewillError):
         what_to_do: str,
         faults: Faults | None = None,
         headers: Mapping[str, str] = NO_HEADERS,
+        reason: str = "",
     ) -> None:
         super().__init__(error)
+        self.reason = reason or REASONS.get(status, "other")
         self.status, self.error, self.what_to_do = status, error, what_to_do
         self.faults, self.headers = faults or [], headers
 
@@ -72,13 +95,13 @@ class RefusedError(FreewillError):
         return json_bytes(content)
 
 
-def busy(why: str) -> RefusedError:
+def busy(why: str, reason: str = "") -> RefusedError:
     """Return what to raise where there is no room just now: nothing is kept in memory instead."""
     advice = (
         "Send the same reports again, with the same ids, after the seconds of Retry-After: each of "
         "them counts once."
     )
-    return RefusedError(503, why, advice, headers={"retry-after": "1"})
+    return RefusedError(503, why, advice, headers={"retry-after": "1"}, reason=reason)
 
 
 def too_slow(seconds: float) -> RefusedError:

@@ -4,13 +4,12 @@ import asyncio
 import contextlib
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from inspect import iscoroutinefunction
 from pathlib import Path
-from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
@@ -26,9 +25,12 @@ from freewill.collector.addresses import Found, addresses_of
 from freewill.collector.answers import JSON, RefusedError
 from freewill.collector.database import StoreError
 from freewill.collector.estimates import Estimates
-from freewill.collector.failures import answer_error
-from freewill.collector.intake import Uploads, metrics_text
+from freewill.collector.faults import answering
+from freewill.collector.health import Health
+from freewill.collector.intake import Uploads
+from freewill.collector.metrics import Refusals, metrics_text
 from freewill.collector.openapi import CSV, PARQUET, SURVEY, TEXT, Operation, handlers_of
+from freewill.collector.origins import allowing
 from freewill.collector.parameters import FROM, OF, QUESTION, SPAN, TREND
 from freewill.collector.periods import EVER, Span, every_of
 from freewill.collector.planning import Plans, question_of
@@ -49,9 +51,10 @@ from freewill.domain.survey import Survey
 from freewill.errors import shown
 from freewill.io.evidence_file import save_evidence
 
+if TYPE_CHECKING:
+    from freewill.collector.journal import Watch
+
 _REPORTS = re.compile("/v1/surveys/([^/]*)/reports")
-_HEALTH_SECONDS = 1.0
-"""For which a store that could be read is not asked again, however many ask."""
 _METRICS = f"{TEXT}; version=0.0.4; charset=utf-8"
 _MOST_ENTRIES = 1000
 
@@ -85,10 +88,13 @@ class Collector:
         self.releases = Releases(store, offered if public else (), self.rule, min_people)
         self.writer, self.estimates = Writer(store), Estimates(Live(store), min_people)
         self.published = Estimates(self.releases, min_people)
-        self.uploads = Uploads(self.addresses.intake, self.writer)
+        self.refusals, self.health_of = Refusals(), Health(store, self.writer)
+        count = self.refusals.count
+        self.uploads = Uploads(self.addresses.intake, self.writer, refused=count)
         self.plans, self.published_plans = Plans(self.estimates), Plans(self.published)
         self.trends = Trends(self.estimates)
-        self._well_until = 0.0
+        self.connections: Collection[Any] = ()
+        """Those that are open, where a server tells."""
 
     @Operation("/v1/surveys", openapi.Surveys)
     def surveys(self, request: Request) -> openapi.Surveys:
@@ -274,18 +280,30 @@ class Collector:
 
     @Operation("/v1/health", openapi.Health, (503,))
     async def health(self, request: Request) -> openapi.Health:
-        """Say whether reports can be stored."""
-        if monotonic() > self._well_until:
-            await run_in_threadpool(self.surveys, request)  # which reads the store
-            self._well_until = monotonic() + _HEALTH_SECONDS
-        if self.writer.failing:
-            raise answers.busy("the last reports could not be stored")
+        """Say whether reports can be stored: it is tried, at most once a second.
+
+        For whoever sends people here, or elsewhere while it is not so; 503 also while it ends.
+        """
+        if fault := await self.health_of.fault():
+            raise fault
         return {"status": "ok", "surveys": len(self.intakes)}
+
+    @Operation("/v1/alive", openapi.Alive)
+    async def alive(self, request: Request) -> openapi.Alive:
+        """Say that the process answers, whatever its store does.
+
+        For whoever starts it anew where it does not: a database that is away is no reason to.
+        """
+        return {"status": "ok"}
 
     @Operation("/v1/metrics", TEXT, access="metrics")
     async def metrics(self, request: Request) -> Response:
         """Return counts of what was done since the start, for Prometheus."""
-        return Response(metrics_text(self.uploads, self.releases), media_type=_METRICS)
+        return Response(self.measured(), media_type=_METRICS)
+
+    def measured(self) -> str:
+        """Return what is counted, as Prometheus reads it."""
+        return metrics_text(self.uploads, self.releases, self.refusals, len(self.connections))
 
     @Operation("/v1/openapi.json", dict[str, Any])
     async def description(self, request: Request) -> dict[str, Any]:
@@ -357,23 +375,32 @@ class Collector:
             )
 
 
-def application(collector: Collector) -> ASGIApp:
+def application(
+    collector: Collector, origins: Collection[str] = (), watch: "Watch | None" = None
+) -> ASGIApp:
     """Return the ASGI application of a collector; its end is the end of its threads.
+
+    Pages of some origins may ask for surveys and send reports; a watch tells what it does.
 
     Reports, of which thousands come in a second, go past the router: it takes as long as all else.
     """
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> Any:
-        task = asyncio.create_task(releasing(collector.releases))
+        tasks = [asyncio.create_task(releasing(collector.releases))]
+        if watch:
+            tasks.append(asyncio.create_task(watch.run()))
         yield
-        task.cancel()
+        for task in tasks:
+            task.cancel()
+        if watch:
+            watch.refusals()
         await run_in_threadpool(collector.stop)
 
     errors: tuple[Any, ...] = (HTTPException, RefusedError, StoreError, Exception)
     routed = Starlette(
         routes=[*collector.routes(), *site_routes(collector.addresses)],
-        exception_handlers=dict.fromkeys(errors, answer_error),
+        exception_handlers=dict.fromkeys(errors, answering(collector.refusals.count)),
         lifespan=lifespan,
     )
     routed.router.redirect_slashes = False
@@ -393,4 +420,4 @@ def application(collector: Collector) -> ASGIApp:
             with contextlib.suppress(RuntimeError):
                 await answers.refuse(send, answers.busy("the collector is stopping"))
 
-    return answered
+    return allowing(answered, origins)

@@ -15,6 +15,14 @@ from freewill.core.texts import read_json
 
 MOST_REPORTS = 50_000
 """Reports of one batch."""
+_PIECE = 1 << 16
+"""Bytes of an array that are decoded at once: others wait meanwhile, for msgspec holds a lock."""
+_BETWEEN = re.compile(rb'\}[ \t\r\n]*,[ \t\r\n]*(?=\{[ \t\r\n]*"[a-z\\])')
+"""Between two objects of an array that have names: in a text, the quote would end the text, and no
+letter follows where one ends."""
+_ARRAY = re.compile(rb"[ \t\r\n]*\[")
+_PLACE = re.compile(r"(?<=\$\[)[0-9]+")
+_BYTE = re.compile(r"(?<=\(byte )[0-9]+")
 _ESCAPED_LETTER = re.compile(rb"\\u00[5-7]")
 
 
@@ -108,17 +116,51 @@ def _read(body: bytes | bytearray, lines: bool, form: Form) -> list[Any]:
         # Line by line: by itself msgspec also takes an object that goes on in the next line.
         # And one after the other: a list of all would take many times the memory of the body.
         sent = list(map(form.line.decode, islice(_lines(body), MOST_REPORTS + 1)))
+        if len(sent) <= MOST_REPORTS and not form.named_once(body, len(sent)):
+            # Slower, and it says which name stands twice, if any does.
+            for line in _lines(body):
+                read_json(line)
     else:
-        content = form.one_or_many.decode(body)
-        sent = content if isinstance(content, list) else [content]
+        sent = []
+        for start, piece in _pieces(body):
+            rows = _decoded_piece(piece, form, start, len(sent))
+            if not form.named_once(piece, len(rows)):
+                read_json(piece)
+            sent += rows
+            if len(sent) > MOST_REPORTS:
+                break
     for row in sent:
         if row.value is not msgspec.UNSET or row.report is msgspec.UNSET:
             row.read_value()
-    if len(sent) <= MOST_REPORTS and not form.named_once(body, len(sent)):
-        # Slower, and it says which name stands twice, if any does.
-        for part in _lines(body) if lines else (bytes(body),):
-            read_json(part)
     return sent
+
+
+def _decoded_piece(piece: bytes, form: Form, start: int, before: int) -> list[Any]:
+    """Read a piece of a body; what is wrong is told by its place in the whole."""
+    try:
+        rows = form.one_or_many.decode(piece)
+    except msgspec.DecodeError as error:
+        text = _PLACE.sub(lambda found: str(int(found[0]) + before), str(error), count=1)
+        shifted = _BYTE.sub(lambda found: str(int(found[0]) + start), text)
+        raise type(error)(shifted) from None
+    return rows if isinstance(rows, list) else [rows]
+
+
+def _pieces(body: bytes | bytearray) -> Iterator[tuple[int, bytes]]:
+    """Yield a body in pieces that are JSON each where it is, with what to add to a place in them.
+
+    >>> [*_pieces(b'[{"a": 1}, {"b": 2}]')]
+    [(0, b'[{"a": 1}, {"b": 2}]')]
+    """
+    array = _ARRAY.match(body)
+    start = array.end() if array else 0
+    while array and len(body) - start > 2 * _PIECE:
+        between = _BETWEEN.search(body, start + _PIECE)
+        if between is None:
+            break
+        yield start - 1, b"[%b]" % body[start : between.start() + 1]
+        start = between.end()
+    yield (start - 1, b"[" + body[start:]) if array else (0, bytes(body))
 
 
 def _lines(body: bytes | bytearray) -> Iterator[bytes]:

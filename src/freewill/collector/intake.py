@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from starlette.requests import ClientDisconnect
@@ -28,12 +28,9 @@ from freewill.domain.survey_texts import listed
 from freewill.errors import several, shown
 from freewill.io.decoding import SentReader, longest_report
 
-if TYPE_CHECKING:
-    from freewill.collector.releases import Releases
-
 MOST_BYTES = 8 << 20
 """Bytes of one body."""
-_MOST_AT_ONCE = 64 << 20
+_MOST_AT_ONCE = 16 << 20
 """Bytes of all bodies that came and are not answered yet."""
 _SECONDS = 30
 """Time for a body to arrive."""
@@ -214,6 +211,10 @@ class Uploads:
     most_at_once: int = _MOST_AT_ONCE
     held: int = 0
     """Bytes of bodies that came and are not answered yet."""
+    refused: Callable[[RefusedError], None] = lambda _: None
+    """Called with each refusal."""
+    _large: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    """One large body is decoded at a time: what is made of it takes more memory than itself."""
 
     @Operation(
         f"{SURVEY}/reports",
@@ -242,11 +243,13 @@ class Uploads:
             length = headers.get(b"content-length", b"")
             async with self._body(length, receive) as body:
                 if len(body) > _LARGE:
-                    upload = await asyncio.to_thread(intake.upload, body, lines)
+                    async with self._large:
+                        upload = await asyncio.to_thread(intake.upload, body, lines)
                 else:
                     upload = intake.upload(body, lines)
                 stored = await self.writer.write(upload)
         except RefusedError as refusal:
+            self.refused(refusal)
             await answers.refuse(send, refusal)
         except ClientDisconnect:
             return
@@ -271,7 +274,7 @@ class Uploads:
                         if len(content) + len(piece) > self.most:
                             raise self._too_long()
                         if self.held + len(piece) > self.most_at_once:
-                            raise answers.busy("too many bodies at once")
+                            raise answers.busy("too many bodies at once", "bodies")
                         self.held += len(piece)
                         content += piece
             except TimeoutError:
@@ -298,24 +301,3 @@ def _is_lines(content_type: bytes) -> bool:
             "Send Content-Type: application/json, or application/x-ndjson for one report a line.",
         )
     return kind == LINES.encode()
-
-
-def metrics_text(uploads: Uploads, releases: "Releases") -> str:
-    """Return what was done since the start in Prometheus' text format: sums, of no survey."""
-    writer, done = uploads.writer, uploads.writer.tally
-    metrics = {
-        "reports_stored_total": ("counter", "Reports that were new.", done.stored),
-        "reports_known_total": ("counter", "Reports sent again, counted once.", done.known),
-        "uploads_refused_total": ("counter", "Uploads refused at the store.", done.refused),
-        "commits_total": ("counter", "Groups of uploads written to the store.", done.commits),
-        "commit_failures_total": ("counter", "Groups that could not be written.", done.failures),
-        "commit_seconds_total": ("counter", "Time spent on commits.", done.seconds),
-        "releases_total": ("counter", "Releases made by this server.", releases.made),
-        "release_failures_total": ("counter", "Releases that failed.", releases.failures),
-        "reports_waiting": ("gauge", "Reports that wait for their commit.", writer.waiting),
-        "body_bytes": ("gauge", "Bytes of bodies that are not answered yet.", uploads.held),
-    }
-    return "".join(
-        f"# HELP freewill_{name} {what}\n# TYPE freewill_{name} {kind}\nfreewill_{name} {number}\n"
-        for name, (kind, what, number) in metrics.items()
-    )

@@ -249,6 +249,12 @@ class Plan(TypedDict):
     advice: str
 
 
+class Alive(TypedDict):
+    """That the process answers."""
+
+    status: str
+
+
 class Health(TypedDict):
     """Whether reports can be stored."""
 

@@ -5,7 +5,7 @@ head, a body, or the reading of an answer) is hung up on.
 """
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from http import HTTPStatus
 from time import monotonic
 from typing import Any
@@ -30,6 +30,10 @@ _TURN = 1 << 11
 """Bytes of a chunked body that are parsed before others have their turn."""
 _REST_SECONDS = 0.05
 """That a body in tiny chunks waits for its next turn: each of them costs as much as a large one."""
+_SHARE, _SHARE_SECONDS = 1 << 17, 0.001
+"""Bytes of a large body after which it waits, as a request does that was sent before the last one
+was answered; and for how long, for each connection that does so. All of them together bring 128 MB
+or a thousand requests a second, and none more than its share at once."""
 _LARGE_SHARE = 0.9
 """Of a chunked body its own bytes, where chunks are not tiny."""
 HEAD_SECONDS = 10.0
@@ -79,12 +83,18 @@ class Bounded:
     """
 
     most_connections = MOST_CONNECTIONS
+    eager: "set[Any]"
+    """The server's connections that send large bodies, or requests without waiting for answers."""
+    refused: Callable[[RefusedError], None]
+    """Called with each refusal."""
     _waiting = b""
     """What came and was not handed on."""
     _searched = 0
     """Where in it the end of a head may begin."""
     _length = 0
     """Bytes of a body that are still to come, where they were announced."""
+    _came = 0
+    """Bytes of a body that came since the last turn of others."""
     _framing = 0
     """Bytes of a chunked body that are not its own, beyond those that are."""
 
@@ -93,11 +103,13 @@ class Bounded:
         super().connection_made(transport)  # type: ignore[misc]
         self.flow = Gate(transport)
         if len(self.connections) > self.most_connections:
-            self.refuse(busy(f"over {several(self.most_connections, 'connection')}"))
+            what = f"over {several(self.most_connections, 'connection')}"
+            self.refuse(busy(what, "connections"))
 
     def connection_lost(self: Any, error: Exception | None) -> None:
         """Forget what waits."""
         self._waiting = b""
+        self.eager.discard(self)
         super().connection_lost(error)  # type: ignore[misc]
 
     def data_received(self: Any, data: bytes) -> None:
@@ -111,9 +123,14 @@ class Bounded:
             self._advance(data)
 
     def on_response_complete(self: Any) -> None:
-        """Go on with what came while a request was answered."""
+        """Go on with what came while a request was answered, a little later."""
         super().on_response_complete()  # type: ignore[misc]
-        self._go_on()
+        if self._waiting:
+            # Who does not wait for answers gets them by turns with those who do.
+            self._rest()
+        else:
+            self.eager.discard(self)
+            self._go_on()
 
     def _go_on(self: Any) -> None:
         if self.flow.held and not self.transport.is_closing():
@@ -132,6 +149,12 @@ class Bounded:
                 size = min(self._length, len(data))
                 self._length -= size
                 super().data_received(data[:size])  # type: ignore[misc]
+                self._came += size
+                if self._length and self._came > _SHARE:
+                    self._came = 0
+                    self._rest()
+                    self._hold(data[size:])
+                    return
             else:
                 size, rest = self._hand_on_chunks(data)
                 if rest is not None:
@@ -142,6 +165,11 @@ class Bounded:
                 self._waiting = data
                 return
             data = data[size:]
+
+    def _rest(self: Any) -> None:
+        """Go on when all others who send much have had their turn."""
+        self.eager.add(self)
+        self.loop.call_later(_SHARE_SECONDS * len(self.eager), self._go_on)
 
     def _hold(self: Any, data: bytes) -> None:
         self._waiting = data
@@ -161,7 +189,7 @@ class Bounded:
             self._searched = max(0, size - 2)
             return 0
         else:
-            before, self._searched, self._framing = self.cycle, 0, 0
+            before, self._searched, self._framing, self._came = self.cycle, 0, 0, 0
             super().data_received(data[:size])  # type: ignore[misc]
             if self.cycle is before and not self.transport.is_closing():
                 self.refuse(_malformed("blank lines in the place of a request"))
@@ -193,6 +221,7 @@ class Bounded:
 
     def refuse(self: Any, refusal: RefusedError) -> None:
         """Answer with a refusal, unless another answer is under way, and hang up."""
+        self.refused(refusal)
         cycle = self.cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
             self.transport.write(response(refusal, self.server_state.default_headers))
@@ -258,7 +287,7 @@ def _malformed(what: str) -> RefusedError:
     advice = (
         "Send HTTP/1.1 by RFC 9112; a body by its length, or in chunks of a hundred bytes and more."
     )
-    return RefusedError(400, what, advice)
+    return RefusedError(400, what, advice, reason="not-http")
 
 
 def _too_long(status: int, what: str) -> RefusedError:
@@ -286,26 +315,47 @@ class Server(uvicorn.Server):
         read_seconds: float = READ_SECONDS,
         most_connections: int = MOST_CONNECTIONS,
         signals: Sequence[int] = (),
+        drain_seconds: float = 0.0,
+        draining: Callable[[], None] = lambda: None,
+        refused: Callable[[RefusedError], None] = lambda _: None,
     ) -> None:
         super().__init__(config)
         if not config.loaded:
             config.load()
         protocol: Any = config.http_protocol_class
         limits = _ByCallbacks if hasattr(protocol, "on_message_complete") else _ByState
-        limited = {"most_connections": most_connections}
+        limited = {
+            "most_connections": most_connections,
+            "eager": set(),
+            "refused": staticmethod(refused),
+        }
         config.http_protocol_class = type("BoundedProtocol", (limits, protocol), limited)
         self._patience = seconds, body_seconds, read_seconds
+        self._hurried = False
         self._signals = signals
         """Those that came before the server had handlers of its own, which end it."""
+        self._drain_seconds, self._draining = drain_seconds, draining
+        self._drained_at: float | None = None
+        """When whoever sends people here has had the time to notice that it ends."""
         self._since: dict[Any, tuple[Hashable, float]] = {}
         """By connection: how far it was, and since when."""
 
     async def on_tick(self, counter: int) -> bool:
         """Go through the connections now and then."""
         self.should_exit = self.should_exit or bool(self._signals)
+        now = monotonic()
         if counter % _TICKS == 0:
-            self._hang_up(monotonic())
-        return await super().on_tick(counter)
+            self._hang_up(now)
+        ends: bool = await super().on_tick(counter)
+        if ends and self._drained_at is None:
+            self._drained_at = now + self._drain_seconds
+            self._draining()
+        return ends and (now >= (self._drained_at or now) or self._hurried)
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """End by a signal; by a second one, without waiting for others to notice."""
+        self._hurried = self.should_exit
+        super().handle_exit(sig, frame)
 
     def _hang_up(self, now: float) -> None:
         """End the connections that wait for their other side, and saw no progress for too long."""

@@ -4,9 +4,11 @@ import gc
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from freewill.collector.database import StoreError
 from freewill.collector.releases import ReleaseRule
@@ -15,6 +17,10 @@ from freewill.collector.surveys import MIN_PEOPLE
 from freewill.collector.tokens import STORE_ALONE, Sources
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, why
+
+if TYPE_CHECKING:
+    from freewill.collector.app import Collector
+    from freewill.collector.journal import Journal
 
 _BACKLOG = 2048
 _GRACE_SECONDS = 20
@@ -49,6 +55,9 @@ def serve(
     tokens: Sources = STORE_ALONE,
     mended: bool = False,
     remark: Callable[[str], None] = lambda _: None,
+    origins: Collection[str] = (),
+    drain_seconds: float = 0.0,
+    log: Callable[[str], None] | None = None,
 ) -> None:
     """Serve surveys, by the names of their files, until the process is told to end.
 
@@ -57,14 +66,18 @@ def serve(
     more is taken in, what waits is written and answered, and the store is written anew, in an order
     that tells nothing. A signal that comes while all is made ready waits until then. `mended` says
     that questions in the store were mended, and are none other. `remark` is called with what else
-    the operator should know.
+    the operator should know, and `log` with lines about the server itself. Pages of `origins` may
+    ask for surveys and send reports. For `drain_seconds` after a signal all goes on, but for the
+    health check: whoever sends people here notices, and sends them elsewhere.
     """
     require_serve()
     import uvicorn  # noqa: PLC0415
 
     from freewill.collector.app import Collector, application  # noqa: PLC0415
+    from freewill.collector.journal import Journal, Watch, silent  # noqa: PLC0415
     from freewill.collector.server import Server  # noqa: PLC0415
 
+    journal = Journal(log or silent)
     _check_distinct(surveys)
     own_token = _makes_token(tokens, new_token)
     with listening(host, port) as listener, closing(open_store(store)) as opened:
@@ -74,7 +87,7 @@ def serve(
             token = opened.new_token(first=not new_token) if own_token else None
             made = Collector(opened, surveys.values(), min_people, public, rule, tokens, mended)
             config = uvicorn.Config(
-                application(made),
+                application(made, origins, Watch(made, journal) if log else None),
                 access_log=False,
                 # Warnings are of what others send: they would fill whatever keeps them.
                 log_level="error",
@@ -85,17 +98,39 @@ def serve(
                 backlog=_BACKLOG,
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             )
-            server = Server(config, most_connections=most_connections(), signals=signals)
+            server = Server(
+                config,
+                most_connections=most_connections(),
+                signals=signals,
+                drain_seconds=drain_seconds,
+                draining=partial(_drained, made, journal),
+                refused=made.refusals.count,
+            )
+            made.connections = server.server_state.connections
+            if log:
+                journal.faults()
             _unhurried()
             at, number = listener.getsockname()[:2]
             root = f"http://{f'[{at}]' if ':' in at else at}:{number}"
             pages = {name: f"{root}/{made.addresses.page(own.id)}" for name, own in surveys.items()}
             try:
                 started(pages, token)
+                journal.started(len(pages), str(opened))
                 server.run(sockets=[listener])
             finally:
                 made.stop()
-        _put_in_order(opened)
+        try:
+            _put_in_order(opened)
+        except StoreError as error:
+            journal.say("stopped", in_order=False, why=str(error))
+            raise
+        journal.say("stopped", in_order=True)
+
+
+def _drained(collector: "Collector", journal: "Journal") -> None:
+    """Let the health check say that the server ends."""
+    collector.health_of.draining = True
+    journal.say("stopping")
 
 
 def _makes_token(tokens: Sources, new_token: bool) -> bool:

@@ -76,6 +76,7 @@ class Sqlite(database.Database):
                 # The file, and the journal beside it, are the user's own.
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
             self._connection = _connected(self.path, "", _SETTINGS)
+            self._file = _identity(self.path)
         try:
             with self.writing():
                 ((version,),) = self.rows("PRAGMA user_version")
@@ -103,6 +104,12 @@ class Sqlite(database.Database):
     def writing(self) -> Iterator[None]:
         """Keep all that is done meanwhile, durably, or none of it."""
         with _explained(self.path):
+            # SQLite would go on writing to a file that nobody finds again.
+            if _identity(self.path) != self._file:
+                raise StoreFullError(
+                    f"{self.path} was moved, removed or replaced while it was open: put it back, "
+                    f"or restore it from a backup, and start `freewill serve` again."
+                )
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -232,6 +239,15 @@ def _connected(path: Path, mode: str, settings: dict[str, Any]) -> sqlite3.Conne
     return connection
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return by what the system knows a file; None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _refuse_irregular(path: Path) -> None:
     """Refuse what is there and no file of SQLite, before SQLite opens it."""
     for end in _BESIDE:
@@ -305,7 +321,7 @@ _ENDLESS = (
     "Restore it from a backup."
 )
 _FAULTS: tuple[tuple[set[int], type[StoreError], str], ...] = (
-    ({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}, StoreFullError, _FULL),
+    ({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY}, StoreFullError, _FULL),
     ({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}, StoreBusyError, _HELD),
     ({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}, StoreError, _NO_STORE),
     ({sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG}, StoreError, _ENDLESS),

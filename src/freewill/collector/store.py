@@ -283,6 +283,13 @@ class Store:
         with self._writing():
             yield self._database
 
+    def try_writing(self) -> None:
+        """Write something, durably, that leaves no trace; an error says why nothing can be."""
+        with self.changing() as database:
+            # A fact that is set to what it is would not be written at all.
+            database.run("INSERT INTO facts VALUES (?, ?)", [("tried", b"")])
+            database.run("DELETE FROM facts WHERE name = ?", [("tried",)])
+
     def view(self) -> AbstractContextManager[Reader]:
         """View the store as it is now."""
         return self._database.snapshot()

@@ -51,6 +51,8 @@ class Writer:
     """Reports that wait, or are being written."""
     failing: bool = False
     """Whether the last commit failed."""
+    stored_at: float = float("-inf")
+    """When the last commit did not, by the clock that never goes back."""
 
     def __post_init__(self) -> None:
         self._queue: deque[_Waiting] = deque()
@@ -65,9 +67,10 @@ class Writer:
         rows = len(upload.rows)
         with self._work:
             if self._ending:
-                raise busy("the collector is stopping")
+                raise busy("the collector is stopping", "stopping")
             if self.waiting and self.waiting + rows > self.most_waiting:
-                raise busy(f"{several(self.waiting, 'report')} wait to be stored already")
+                what = f"{several(self.waiting, 'report')} wait to be stored already"
+                raise busy(what, "queue")
             self.waiting += rows
             self._queue.append((upload, answer))
             self._work.notify()
@@ -99,7 +102,7 @@ class Writer:
         try:
             outcomes = self.store.write([upload for upload, _ in group], self.day())
             self.tally.commits += 1
-            self.failing = False
+            self.failing, self.stored_at = False, time.monotonic()
         except Exception as error:
             self.tally.failures += 1
             self.failing = True
@@ -146,5 +149,5 @@ def _failure(error: Exception) -> RefusedError:
     if isinstance(error, StoreFullError):
         return RefusedError(507, "the collector's disk is full, or cannot be written to", again)
     if isinstance(error, StoreBusyError):
-        return busy("the collector's store is held by another process, or is away")
+        return busy("the collector's store is held by another process, or is away", "store")
     return RefusedError(500, f"the collector could not store this ({type(error).__name__})", again)

@@ -65,7 +65,7 @@ export class Device {
     this.survey = survey;
     this.memory = memory;
     this.budget = budget;
-    /** What names the question in the memory. */
+    /** @type {string | null} what names the question in the memory */
     this.question = several ? null : questionOf(survey, question, memory, named);
     this.#source = source;
     /** @type {Map<string, Device>} of each question; of one alone, this */

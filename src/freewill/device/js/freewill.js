@@ -7,6 +7,7 @@
 
 export { Categorical, Grid, Linear, alphabetFromSpec } from "./alphabets.js";
 export { Budget, BudgetError, cost } from "./budget.js";
+export { Collector } from "./collector.js";
 export { Cover } from "./cover.js";
 export { Device } from "./device.js";
 export { Chance, GivenBytes, SystemBytes, Table, below, coin, system } from "./draws.js";

@@ -244,7 +244,7 @@ export class Geometric extends Noise {
     }
     const largest = LARGEST_EXPONENT / (alphabet.step * (alphabet.size - 1));
     super("geometric", alphabet, epsilon, largest);
-    this.promise = "geo";
+    this.promise = /** @type {"ldp" | "geo"} */ ("geo");
   }
 
   /** Return the noise, whose digits reach from end to end. */
@@ -281,7 +281,7 @@ export class PlanarGeometric extends Noise {
     }
     const widest = Math.max(columns * cell[0], rows * cell[1]);
     super("planar-geometric", grid, epsilon, LARGEST_EXPONENT / widest);
-    this.promise = "geo";
+    this.promise = /** @type {"ldp" | "geo"} */ ("geo");
     if (this.epsilon * Math.min(...cell) < LEAST_DECAY) {
       throw new FreewillError(
         `epsilon=${epsilon} for ${this.kind} on ${grid}: epsilon times a cell's side must be >= ` +

@@ -21,6 +21,18 @@ const ONE_LINE = /^(?: |[^\p{C}\p{Z}])+$/u;
 
 /** Questions by name; for each of them a person chooses a mechanism. */
 export class Questionnaire {
+  /** @type {Map<string, Survey>} */ questions;
+  /** @type {string | null} */ title;
+  /** @type {number | null} */ send_within;
+  /** @type {string | null} */ name;
+  /** @type {"day" | "week" | "month" | "none" | null} */ period;
+  /** @type {string | null} */ introduction;
+  /** @type {string | null} */ contact;
+  /** @type {string | null} */ consent;
+  /** @type {string | null} */ logo;
+  /** @type {string | null} */ language;
+  /** @type {Record<string, any> | null} */ translations;
+
   /** @type {(questions: Map<string, Survey>, texts?: Record<string, any>) => void} title, send_within and all else of the whole */
   constructor(questions, texts = {}) {
     const { title = null, send_within = null } = texts;

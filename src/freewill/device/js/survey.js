@@ -41,6 +41,19 @@ const ID = /^[0-9a-f]{16}$/;
  * const row = survey.report("careful", 41);
  */
 export class Survey {
+  /** @type {string | null} */ title;
+  /** @type {string | null} */ question;
+  /** @type {string | null} */ question_id;
+  /** @type {number | null} */ send_within;
+  /** @type {string | null} */ name;
+  /** @type {"day" | "week" | "month" | "none" | null} */ period;
+  /** @type {string | null} */ introduction;
+  /** @type {string | null} */ contact;
+  /** @type {string | null} */ consent;
+  /** @type {string | null} */ logo;
+  /** @type {string | null} */ language;
+  /** @type {Record<string, any> | null} */ translations;
+  /** @type {any} */ background;
   /** @type {Map<string, Mechanism>} */
   #mechanisms;
   /** @type {Map<string, string>} */

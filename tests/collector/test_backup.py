@@ -1,0 +1,136 @@
+"""Copies of stores: whole, of one moment, the owner's own, and good to go on from."""
+
+import os
+import sqlite3
+import stat
+import threading
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+
+from cli_cases import refused, run
+from freewill.collector import backup as module
+from freewill.collector.backup import backup
+from freewill.collector.database import StoreError
+from freewill.collector.store import open_store, read_store
+from freewill.collector.surveys import Upload, to_bytes
+from hostile_stores import ID, PEOPLE, REFUSED, SURVEY, honest
+
+
+def read(path):
+    with ExitStack() as stack:
+        return read_store(path, SURVEY, stack)
+
+
+def test_a_copy_has_all_and_is_its_owners_alone(tmp_path):
+    path, copy = tmp_path / "c.db", tmp_path / "copy.db"
+    honest(path)
+    before = os.umask(0)
+    try:
+        said = run("backup", path, copy)
+    finally:
+        os.umask(before)
+    assert "90 answers to 1 survey" in " ".join(said.output.split())
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert read(copy) == read(path)
+    assert [one.name for one in tmp_path.iterdir() if "copy" in one.name] == ["copy.db"]
+
+
+def test_a_copy_goes_on_where_it_was_made(tmp_path):
+    """Ids are known again by the same key, and the token is the same."""
+    path, copy = tmp_path / "c.db", tmp_path / "copy.db"
+    honest(path)
+    store = open_store(str(path))
+    store.new_token()
+    number = store.add(SURVEY)[SURVEY.mechanisms["coin"].id]
+    (output,) = to_bytes(np.array([7]))
+    upload = Upload(ID, [(number, output, bytes(16))])
+    assert store.write([upload], "2026-01-03")[0].stored == 1
+    assert backup(str(path), copy) == {ID: PEOPLE + 1}
+    hashes = store.token_hashes()
+    store.close()
+    again = open_store(str(copy))
+    again.add(SURVEY)
+    assert again.write([upload], "2026-01-04")[0].known == 1
+    assert again.token_hashes() == hashes
+    again.close()
+
+
+@pytest.mark.later
+def test_a_copy_is_of_one_moment_while_somebody_writes(tmp_path):
+    path = tmp_path / "c.db"
+    honest(path)
+    store = open_store(str(path))
+    number = store.add(SURVEY)[SURVEY.mechanisms["coin"].id]
+    (output,) = to_bytes(np.array([7]))
+    ended, written = threading.Event(), [PEOPLE]
+
+    def write():
+        while not ended.is_set():
+            rows = [(number, output, os.urandom(16)) for _ in range(50)]
+            store.write([Upload(ID, rows)], "2026-01-03")
+            written[0] += 50
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        for place in range(5):
+            before = written[0]
+            (many,) = backup(str(path), tmp_path / f"{place}.db").values()
+            # What was acknowledged before it is in it, and counts agree with days.
+            assert before <= many <= written[0] + 50
+            assert read(tmp_path / f"{place}.db").people == many
+    finally:
+        ended.set()
+        thread.join()
+        store.close()
+
+
+@pytest.mark.parametrize("name", ["fifo", "text", "one more", "a tree that leads round"])
+def test_a_damaged_store_is_refused_and_the_last_copy_stays(tmp_path, name):
+    path, copy = tmp_path / "c.db", tmp_path / "copy.db"
+    REFUSED[name][0](path)
+    copy.write_text("the last one")
+    with pytest.raises(StoreError):
+        backup(str(path), copy)
+    assert copy.read_text() == "the last one"
+    assert {one.name for one in tmp_path.iterdir()} <= {"c.db", "copy.db", "c.db-shm", "c.db-wal"}
+
+
+def test_a_copy_that_is_damaged_while_it_is_written_is_not_kept(tmp_path, monkeypatch):
+    path, copy = tmp_path / "c.db", tmp_path / "copy.db"
+    honest(path)
+    written = module._copied
+
+    def damaged(source, part):
+        written(source, part)
+        content = bytearray(part.read_bytes())
+        content[4096:8192] = bytes(4096)
+        part.write_bytes(content)
+
+    monkeypatch.setattr(module, "_copied", damaged)
+    with pytest.raises(StoreError, match="no copy of"):
+        backup(str(path), copy)
+    assert not copy.exists()
+
+    def older(source, part):
+        written(source, part)
+        with sqlite3.connect(part) as connection:
+            connection.execute("DELETE FROM counts")
+            connection.execute("DELETE FROM days")
+            connection.execute("DELETE FROM pages")
+
+    monkeypatch.setattr(module, "_copied", older)
+    with pytest.raises(StoreError, match="fewer people in the copy"):
+        backup(str(path), copy)
+    assert not copy.exists()
+
+
+def test_what_cannot_be_copied_so_is_refused_with_what_to_do(tmp_path):
+    honest(tmp_path / "c.db")
+    assert "the store itself" in refused("backup", tmp_path / "c.db", tmp_path / "c.db")
+    assert "no such store" in refused("backup", tmp_path / "none.db", tmp_path / "copy.db")
+    message = refused("backup", "postgresql://me:secret@host/people", tmp_path / "copy.db")
+    assert "pg_dump" in message
+    assert "secret" not in message
