@@ -97,6 +97,9 @@ def test_collectors_cross_into_the_next_week_together(url):
                 assert all(first <= day <= last for own in days for day in own)
         assert store.evidence(ID) == expected
         store.close()
+    with ExitStack() as stack:
+        parts = [read_store(url, ID, stack, period) for period in ("..2026-11-08", "last")]
+    assert parts[0] + parts[1] == expected
 
 
 _DAYS = ("2026-11-08", "2026-11-09")
