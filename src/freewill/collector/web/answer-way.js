@@ -136,8 +136,9 @@ export class Way {
     this.address = address ?? new URL(`../v1/surveys/${id}/reports`, import.meta.url);
     this.#copies = copies;
     this.#receipts = receipts;
-    this.#key = `freewill receipt ${id}`;
-    this.#moment = `freewill moment ${id}`;
+    // Whoever answered one round of a name has answered it.
+    this.#key = `freewill receipt ${survey.name ?? id}`;
+    this.#moment = `freewill moment ${survey.name ?? id}`;
   }
 
   /** Find again what was drawn before; to be called first. */
