@@ -184,7 +184,8 @@ function trendFigure(found, one, theme, width) {
     xaxis: axis(theme, "", {
       type: "date",
       showgrid: false,
-      nticks: Math.max(3, Math.min(8, Math.floor(width / 90))),
+      // Where periods begin, as many as there is room for.
+      tickvals: x.filter((_, at) => at % Math.ceil((80 * x.length) / Math.max(width, 240)) === 0),
       tickangle: 0,
       tickformat: "%-d %b\n%Y",
     }),
