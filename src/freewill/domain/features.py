@@ -84,7 +84,7 @@ def check_features(given: Any, alphabet: Alphabet | None = None) -> None:
 
 def _faults(feature: Any, most: tuple[float, float]) -> Iterator[str]:
     """Say what is wrong with a feature; only the first is sure to be a fault."""
-    geometry = feature.get("geometry") if isinstance(feature, Mapping) else None
+    geometry: Any = feature.get("geometry") if isinstance(feature, Mapping) else None
     if not isinstance(geometry, Mapping) or feature.get("type") != "Feature":
         yield f"is {shown(feature)}: expected a Feature with a geometry."
     properties = feature.get("properties")

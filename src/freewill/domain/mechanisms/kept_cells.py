@@ -76,7 +76,7 @@ def kept_truths(grid: Grid, kernel: FoldedKernel) -> FloatArray:
     law = ConvolutionOperator(cells, [kernel], np.zeros_like(cells))
     (row, column), (up, aside) = (np.divmod(c, grid.columns) for c in (cells, grid.cells[rows]))
     tables = kernel.stacked[law.tables, np.abs(row - up), np.abs(column - aside)]
-    return np.bincount(rows, np.exp(tables), grid.size)
+    return np.asarray(np.bincount(rows, np.exp(tables), grid.size), dtype=np.float64)
 
 
 def kept_losses(grid: Grid, law: Any) -> FloatArray:
