@@ -15,7 +15,7 @@ from freewill.domain.alphabets.boxes import kilometres_per_degree
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.mask import MOST_CELLS
 from freewill.domain.background import BACKGROUND_BYTES
-from freewill.domain.features import KINDS, Feature, check_features, read_features
+from freewill.domain.features import DEGREES, KINDS, Feature, check_features, read_features
 from freewill.errors import AlphabetError, ParameterError, shown
 
 CELLS = 1000
@@ -63,7 +63,7 @@ def map_grid(
     39 of 7 x 9 cells of 0.249 x 0.25 km
     """
     plain, unread = _plain(geojson)
-    check_features(plain)
+    check_features(plain, (math.inf, math.inf))
     features = read_features(plain)
     areas = [one for one in features if one.kind == "area" and one.form == "Polygon"]
     grid = _grid(areas or features, _side(cell, cells, areas or features))
@@ -117,7 +117,7 @@ def _bounds(features: list[Feature] | tuple[Feature, ...]) -> FloatArray:
     """Return the least and the largest positions, [(west, south), (east, north)]."""
     every = np.concatenate([part for one in features for part in one.parts])
     ends = np.array([every.min(axis=0), every.max(axis=0)])
-    if np.any(np.abs(ends) > (180, 90)):
+    if np.any(np.abs(ends) > DEGREES):
         raise ParameterError(
             f"the map reaches from {ends[0].tolist()} to {ends[1].tolist()}: expected degrees of "
             f"longitude and latitude (WGS 84, as GeoJSON has them). Save it again in EPSG:4326."
