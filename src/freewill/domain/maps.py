@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -190,8 +189,11 @@ def overlapped(areas: list[Feature], grid: Grid) -> BoolArray:
     for area in areas:
         rings = [(part - low) / wide * counts for part in area.parts]
         for ring in rings:
-            for first, last in pairwise(ring):
-                column, row = _crossed(first, last, counts)
+            here = np.clip(np.floor(ring).astype(np.int64), 0, counts - 1)
+            kept[here[:, 1], here[:, 0]] = True
+            # Most sides are short, and lie in one cell.
+            for place in np.flatnonzero(np.any(here[1:] != here[:-1], axis=1)):
+                column, row = _crossed(ring[place], ring[place + 1], counts)
                 kept[row, column] = True
         kept |= _centres(rings, grid.rows, grid.columns)
     return kept
