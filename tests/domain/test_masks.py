@@ -13,6 +13,7 @@ from freewill.domain.alphabets.base import distances, raster_of, readable, texts
 from freewill.domain.alphabets.groups import coarser
 from freewill.domain.alphabets.mask import offset_counts
 from freewill.domain.draws.sources import GeneratorBytes
+from freewill.domain.mechanisms.kept_cells import kept_offsets
 from freewill.errors import AlphabetError, FreewillError, SpecError
 from naive_laws import coast, kept_cells, naive_distance, planar_law
 from profiles import examples
@@ -153,6 +154,11 @@ def test_planar_noise_is_that_of_the_whole_grid_remapped(grid, epsilon):
     np.testing.assert_allclose(law, naive, rtol=1e-10, atol=1e-15)
     np.testing.assert_allclose(mechanism.truths(), naive.diagonal(), rtol=1e-10)
     np.testing.assert_allclose(mechanism.losses(), (naive * distances(grid)).sum(1), rtol=1e-9)
+    away = np.zeros((grid.rows, grid.columns))
+    row, column = np.divmod(grid.cells, grid.columns)
+    np.add.at(away, (np.abs(row[:, None] - row), np.abs(column[:, None] - column)), naive)
+    offsets = kept_offsets(grid, mechanism.kernel, mechanism.operator)
+    np.testing.assert_allclose(offsets, away / grid.size, rtol=1e-9, atol=1e-15)
     operator = mechanism.operator(mechanism.outputs()[::-1])
     scale, weights = np.exp(operator.log_scale), np.arange(1.0, grid.size + 1)
     np.testing.assert_allclose(
