@@ -23,6 +23,7 @@ from freewill.core.texts import read_json
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.mechanisms.registry import REGISTRY
 from freewill.domain.programs import drawable
+from naive_laws import coast
 
 """Kinds that freewill.js knows by name."""
 PEOPLE = 600
@@ -62,6 +63,7 @@ def mechanisms() -> dict[str, Any]:
         if name not in rows and kind not in (*OTHERS, fw.Family, fw.Asked):
             build: Any = kind
             rows[name] = build(line, 1.0)
+    rows["planar-geometric, cells left out"] = fw.PlanarGeometric(coast(SIZE), 1.0)
     wide = fw.Both(fw.OUE(line, 1.0), fw.LocalHashing(line, 1.0))
     rows["both, of bits and hashing"] = wide
     rows["perhaps, of bits and hashing"] = fw.Perhaps(wide, 0.5)

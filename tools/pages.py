@@ -1,6 +1,6 @@
 """Pictures of the page for people, as docs/collector.md shows them: `python -m tools.pages`.
 
-It serves two surveys on the loopback, answers them in Debian's Chromium by Playwright, and writes
+It serves some surveys on the loopback, answers them in Debian's Chromium by Playwright, and writes
 pictures of few colours, which are small.
 """
 
@@ -12,12 +12,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import freewill as fw
 from tools.javascript import _QUIET
 
-OUT = Path(__file__).resolve().parents[1] / "docs" / "images"
+_ROOT = Path(__file__).resolve().parents[1]
+OUT = _ROOT / "docs" / "images"
 COLOURS = 48
 PHONE: Any = {"width": 360, "height": 720}
 
@@ -42,7 +44,12 @@ def surveys() -> dict[str, fw.Survey]:
         question="How do you come to work?",
         descriptions=words,
     )
+    homes = fw.map_grid(run_path(str(_ROOT / "examples" / "town.py"))["town"](), cell=0.25)
+    near = {"careful": fw.PlanarGeometric(homes.grid, 0.8)}
     return {
+        "homes": fw.Survey(
+            homes.grid, near, question="Where do you live?", background=homes.background
+        ),
         "places": fw.Survey(
             city,
             {"careful": fw.PlanarGeometric(city, 0.3), "relaxed": fw.PlanarGeometric(city, 0.6)},
@@ -102,6 +109,12 @@ def main() -> None:
     ):
         browser = d.chromium.launch(executable_path="/usr/bin/chromium", args=list(_QUIET))
         page = browser.new_context(viewport=PHONE, color_scheme="light").new_page()
+        page.goto(at["homes"])
+        page.wait_for_selector(".names span")
+        page.locator(".plane").click(position={"x": 128, "y": 132})
+        page.mouse.wheel(0, 400)
+        page.wait_for_timeout(300)
+        keep(page, "page-map.png")
         page.goto(at["places"])
         page.locator(".plane").click(position={"x": 150, "y": 100})
         page.mouse.wheel(0, 290)

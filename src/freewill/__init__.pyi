@@ -30,6 +30,8 @@ from freewill.domain.guarantees.promises import Guarantee as Guarantee
 from freewill.domain.guarantees.promises import JointGuarantee as JointGuarantee
 from freewill.domain.leakage import Leakage as Leakage
 from freewill.domain.leakage import leakage as leakage
+from freewill.domain.maps import MapGrid as MapGrid
+from freewill.domain.maps import map_grid as map_grid
 from freewill.domain.mechanisms.asked import Asked as Asked
 from freewill.domain.mechanisms.base import Mechanism as Mechanism
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto as BlahutArimoto

@@ -198,7 +198,7 @@ def any_epsilon(rng: Rng) -> float:
 
 def noises(alphabet: Any) -> list[str]:
     """Name the kinds of noise that an alphabet of two values or more takes."""
-    planar = isinstance(alphabet, fw.Grid) and min(alphabet.plane) > 1
+    planar = isinstance(alphabet, fw.Grid) and min(alphabet.columns, alphabet.rows) > 1
     own = ["geometric"] * isinstance(alphabet, fw.Linear) + ["planar"] * planar
     return ["k-rr", "rappor", *own] if alphabet.size > 1 else ["identity"]
 

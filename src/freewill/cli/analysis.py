@@ -157,6 +157,11 @@ def title_of(survey: Path | None, people: int) -> str:
     return f"{question} ({several(people, 'person')})" if question else ""
 
 
+def background_of(survey: Path | None) -> Any:
+    """Return what the survey, if one is given, brings to lie under its map."""
+    return None if survey is None else Survey.load(survey).background
+
+
 def inputs_of(sources: list[str], survey: Path | None) -> list[str]:
     """Return all files that a command reads."""
     return [*sources, *([] if survey is None else [str(survey)])]

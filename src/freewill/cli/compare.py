@@ -118,7 +118,8 @@ def compare(
         stems = [Path(name).stem for name in names]
         labels = stems if stems[0] != stems[1] else list(names)
         title = f"{comparison.verdict}; {apart(comparison)}"
-        draw(comparison, path=plot, names=labels, title=title, merged=groups)
+        looks = {"merged": groups, "background": analysis.background_of(survey)}
+        draw(comparison, path=plot, names=labels, title=title, **looks)
         analysis.say_drawn(plot)
     if comparison.advice:
         remark(comparison.advice)

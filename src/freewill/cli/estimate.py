@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -163,12 +163,13 @@ def estimate(
         say_raw(csv_text(shares.columns(sure)))
     elif plain:
         _show(shares, sure, rows, unsure)
+    under = analysis.background_of(survey)
     if plot is not None:
-        _draw(shares, sure, plot, analysis.title_of(survey, estimated.people))
+        _draw(shares, sure, plot, analysis.title_of(survey, estimated.people), under)
     if plot_choice is not None and isinstance(estimated, ChoiceAwareEstimate):
-        _draw_choices(estimated, plot_choice, confidence)
+        _draw_choices(estimated, plot_choice, confidence, under)
     if geojson is not None:
-        _write_map(shares, sure, geojson)
+        _write_map(shares, sure, geojson, under)
     _comment(estimated, sure, unsure if not plain else "", doubt)
 
 
@@ -196,17 +197,20 @@ def _check_pictures(evidence: Evidence, geojson: Path | None, plot_choice: Path 
         refuse_crowd(evidence.alphabet, len(evidence.groups))
 
 
-def _draw(shares: Shares, sure: Intervals | None, path: Path, title: str) -> None:
+def _draw(shares: Shares, sure: Intervals | None, path: Path, title: str, under: Any) -> None:
     from freewill.present.plots import picture  # noqa: PLC0415
 
-    picture(shares.estimate, path=path, title=title, intervals=sure, merged=shares.groups)
+    looks = {"intervals": sure, "merged": shares.groups, "background": under}
+    picture(shares.estimate, path=path, title=title, **looks)
     analysis.say_drawn(path)
 
 
-def _draw_choices(estimated: ChoiceAwareEstimate, path: Path, level: float) -> None:
+def _draw_choices(
+    estimated: ChoiceAwareEstimate, path: Path, level: float, background: Any
+) -> None:
     from freewill.present.choices import choices  # noqa: PLC0415
 
-    choices(estimated, path=path, level=level)
+    choices(estimated, path=path, level=level, background=background)
     analysis.say_drawn(path, "picture of who chooses what")
 
 
@@ -251,14 +255,14 @@ def _choice_doubt(estimated: Estimate, method: AnyMethod) -> str:
     )
 
 
-def _write_map(shares: Shares, sure: Intervals | None, path: Path) -> None:
+def _write_map(shares: Shares, sure: Intervals | None, path: Path, under: Any) -> None:
     from freewill.present import geojson  # noqa: PLC0415
 
     alphabet, theta = shares.estimate.alphabet, shares.estimate.theta
     if str(path) == DASH:
-        say_json(geojson.features(alphabet, theta, shares.groups, sure))
+        say_json(geojson.features(alphabet, theta, shares.groups, sure, under))
     else:
-        geojson.write(alphabet, theta, path, shares.groups, sure)
+        geojson.write(alphabet, theta, path, shares.groups, sure, under)
         analysis.say_drawn(path, "map")
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from freewill.cli.init_map import read_map, say_map
 from freewill.cli.init_questions import by_options, by_prompts
 from freewill.cli.offers import (
     offers,
@@ -18,7 +19,9 @@ from freewill.cli.offers import (
 from freewill.cli.options import AsJson, as_number, option, parse_alphabet
 from freewill.cli.show import say, say_json, table
 from freewill.cli.standard import check_target
+from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.cover import Cover
+from freewill.domain.maps import MapGrid
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
@@ -37,6 +40,21 @@ def init(
             "-a",
         ),
     ] = None,
+    districts: Annotated[
+        Path | None,
+        option(
+            "A map of the places, .geojson in degrees: square cells over its areas, which lies "
+            "under them on the page. Instead of --alphabet (docs/maps.md).",
+            "--map",
+        ),
+    ] = None,
+    cell: Annotated[float | None, option("With --map: the side of a cell in km.")] = None,
+    cells: Annotated[
+        int | None, option("With --map: about how many cells to make (1,000).")
+    ] = None,
+    mask: Annotated[
+        bool, option("With --map: leave out cells that no area overlaps.", "--mask/--no-mask")
+    ] = True,
     level: Annotated[
         list[str] | None,
         option(
@@ -102,14 +120,18 @@ def init(
 
         freewill init survey.json
         freewill init ages.json -a "0..99[year]" -l careful=20 -l relaxed=5 -q "How old are you?"
+        freewill init homes.json --map districts.geojson --cell 0.5 -l careful=2 -l relaxed=0.5
         freewill init both.json --ask age=0..99 --ask commute=car,bus --epsilon -l shy=1 -l open=4
     """
     check_target(out, (".json",), "a survey")
     if out.exists() and not force:
         raise ParameterError(f"{out} is there already: choose another name, or give --force.")
     survey: Survey
+    if districts is None and (cell is not None or cells is not None):
+        raise ParameterError("--cell and --cells are of a map: give --map as well.")
     if ask or several:
-        if alphabet is not None or question is not None or (ask and several):
+        given = (alphabet, question, districts)
+        if any(one is not None for one in given) or (ask and several):
             raise ParameterError(
                 "--ask, --several and --alphabet (with --question) each say what is asked: take "
                 "one of them."
@@ -122,7 +144,12 @@ def init(
                 "--silence is for several questions: who says nothing to the only one sends "
                 "nothing. Leave it out, or give --ask."
             )
-        survey = _of_one_question(alphabet, level, distance, question, title)
+        if districts is not None and alphabet is not None:
+            raise ParameterError("--map and --alphabet each say where people are: take one.")
+        made = None if districts is None else read_map(districts, cell, cells, mask=mask)
+        survey = _of_one_question(alphabet, made, level, distance, question, title)
+        if made is not None and not as_json:
+            say_map(made, districts)
     if cover is not None:
         survey = _covered(survey, cover)
     survey = _named(survey, name)
@@ -146,21 +173,26 @@ def init(
 
 def _of_one_question(
     alphabet: str | None,
+    on_map: MapGrid | None,
     level: list[str] | None,
     distance: bool | None,
     question: str | None,
     title: str | None,
 ) -> Survey:
     """Make a survey of one question, prompting for what is not given."""
-    if alphabet is None:
+    if alphabet is None and on_map is None:
         question = question or prompt_text("The question, as people read it", "question")
         title = title or prompt_text("A title for their page", "title")
-    values = prompt_alphabet() if alphabet is None else parse_alphabet(alphabet)
+    values: Alphabet
+    if on_map is not None:
+        values = on_map.grid
+    else:
+        values = prompt_alphabet() if alphabet is None else parse_alphabet(alphabet)
     promise = promise_on(values, distance)
     levels = [read_level(text) for text in level or ()]
-    return Survey(
-        values, offers(values, levels or prompt_levels(values, promise), promise), title, question
-    )
+    offered = offers(values, levels or prompt_levels(values, promise), promise)
+    under = None if on_map is None else on_map.background
+    return Survey(values, offered, title, question, background=under)
 
 
 def _named(survey: Survey, name: str | None) -> Survey:

@@ -26,6 +26,7 @@ from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.both import Both
 from freewill.domain.mechanisms.geometric import Geometric
+from freewill.domain.mechanisms.kept_cells import kept_offsets
 from freewill.domain.mechanisms.perhaps import Perhaps
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.randomised_response import KRR, Identity
@@ -280,16 +281,24 @@ def distance_law(mechanism: Mechanism) -> tuple[FloatArray, FloatArray] | None:
             chances = 2 * ((size - 1 - steps) * -np.expm1(-decay) + 1) * fall / size
             chances[0] = mechanism.truths().mean()
             return alphabet.step * steps, chances
-        case PlanarGeometric() if alphabet.mask is None:
+        case PlanarGeometric():
             east, north = alphabet.offsets()
-            inner, side, end, corner = mechanism.kernel.quarter
-            across = np.arange(alphabet.columns - 1, -1, -1, dtype=np.float64)
-            along = np.arange(alphabet.rows - 1, -1, -1, dtype=np.float64)[:, None]
-            chances = 4 * (across * along * inner + along * side + across * end + corner) / size
-            return np.hypot(east, north[:, None]).ravel(), chances.ravel()
+            return np.hypot(east, north[:, None]).ravel(), _planar_offsets(mechanism).ravel()
     if mechanism.output_space.alphabet != alphabet or size**2 > _ENTRIES:
         return None
     return distances(alphabet).ravel(), mechanism.law().ravel() / size
+
+
+def _planar_offsets(mechanism: Any) -> FloatArray:
+    """Return how often reports are so many rows and columns away from the truth."""
+    grid, kernel = mechanism.alphabet, mechanism.kernel
+    if grid.mask is not None:
+        return kept_offsets(grid, kernel, mechanism.operator)
+    inner, side, end, corner = kernel.quarter
+    across = np.arange(grid.columns - 1, -1, -1, dtype=np.float64)
+    along = np.arange(grid.rows - 1, -1, -1, dtype=np.float64)[:, None]
+    chances = 4 * (across * along * inner + along * side + across * end + corner) / grid.size
+    return np.asarray(chances)
 
 
 def _pairs(alphabet: Any) -> FloatArray:

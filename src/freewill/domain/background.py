@@ -11,7 +11,7 @@ from typing import Any, Self
 from freewill.core.texts import LONGEST_TITLE, checked_text
 from freewill.core.types import FloatArray, is_number
 from freewill.domain.alphabets.base import Alphabet, attributes_of
-from freewill.domain.features import FARTHEST, Feature, check_features, read_features
+from freewill.domain.features import DEGREES, FARTHEST, Feature, check_features, read_features
 from freewill.errors import SurveyError, several, shown
 
 BACKGROUND_BYTES = 1 << 21
@@ -81,7 +81,8 @@ def checked_background(given: Any, alphabet: Alphabet) -> Mapping[str, Any] | No
         checked_picture(given["image"], "background", BACKGROUND_BYTES, ("png", "jpeg", "webp"))
         _check_box(given.get("bounds"))
     else:
-        check_features(given["geojson"], alphabet)
+        earth = alphabet.axes[0] == "lat"
+        check_features(given["geojson"], *([DEGREES] if earth else []))
     return MappingProxyType(dict(given))
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from freewill.core.texts import LONGEST_TITLE, checked_text
 from freewill.core.types import FloatArray, is_number
-from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import SurveyError, shown
 
 KINDS = ("area", "water", "road", "place")
+DEGREES = (180.0, 90.0)
 FARTHEST = 1e6
 """Degrees or kilometres: more than the earth has."""
 _DEPTHS = {
@@ -57,8 +57,8 @@ class Feature:
         return crossings % 2 == 1
 
 
-def check_features(given: Any, alphabet: Alphabet | None = None) -> None:
-    """Refuse what is no FeatureCollection of features that can be drawn.
+def check_features(given: Any, most: tuple[float, float] = (FARTHEST, FARTHEST)) -> None:
+    """Refuse what is no FeatureCollection of features that can be drawn, up to `most` of each axis.
 
     >>> check_features({"type": "FeatureCollection", "features": [{"type": "Point"}]})
     Traceback (most recent call last):
@@ -72,9 +72,8 @@ def check_features(given: Any, alphabet: Alphabet | None = None) -> None:
         raise SurveyError(
             f"a map of {many:,} features: at most {_MOST_FEATURES:,}. Leave some out."
         )
-    earth = alphabet is not None and alphabet.axes[0] == "lat"
     for number, feature in enumerate(given["features"]):
-        fault = next(_faults(feature, (180.0, 90.0) if earth else (FARTHEST, FARTHEST)), "")
+        fault = next(_faults(feature, most), "")
         if fault:
             raise SurveyError(f"feature {number} of the map {fault}")
         name = (feature.get("properties") or {}).get("name")
@@ -84,7 +83,7 @@ def check_features(given: Any, alphabet: Alphabet | None = None) -> None:
 
 def _faults(feature: Any, most: tuple[float, float]) -> Iterator[str]:
     """Say what is wrong with a feature; only the first is sure to be a fault."""
-    geometry = feature.get("geometry") if isinstance(feature, Mapping) else None
+    geometry: Any = feature.get("geometry") if isinstance(feature, Mapping) else None
     if not isinstance(geometry, Mapping) or feature.get("type") != "Feature":
         yield f"is {shown(feature)}: expected a Feature with a geometry."
     properties = feature.get("properties")

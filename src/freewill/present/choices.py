@@ -69,11 +69,11 @@ def choices(
         law = "found free of the value" if estimate.is_free else f"basis: {estimate.basis}"
         title = f"Who chooses what, of {several(estimate.people, 'person')} ({law})"
     alphabet = estimate.alphabet
-    law = _Law(estimate, title, level)
+    made = _Law(estimate, title, level)
     if len(alphabet.extent) == 2:
-        return saved(_maps(law, background, ax), path)
+        return saved(_maps(made, background, ax), path)
     draw = _line if has_raster(alphabet) else _labels
-    return saved(draw(law, unit, ax), path)
+    return saved(draw(made, unit, ax), path)
 
 
 def refuse_crowd(alphabet: Alphabet, mechanisms: int) -> None:

@@ -33,6 +33,7 @@ def features(
     theta: ArrayLike,
     merged: int | Groups = 1,
     intervals: Intervals | None = None,
+    background: Any = None,
 ) -> dict[str, Any]:
     """Return a FeatureCollection (RFC 7946): one rectangle a cell, with its share of the people.
 
@@ -41,7 +42,9 @@ def features(
     districts of so many columns and rows of cells (or of `domain.alphabets.groups`); they have
     the column and the row of their south-west cell, and how many `columns` and `rows` they are of.
     With `intervals` of what is drawn each has `point`, `low`, `high` and `standard_error`, which is
-    null where nothing is known.
+    null where nothing is known. The features of a survey's `background` come first, so that they
+    are drawn below; then all have a `layer`, background or cells, by which programs tell them
+    apart. Cells that a grid leaves out are none.
 
     >>> import freewill as fw
     >>> box = fw.Grid.box(37.0, 38.0, -123.0, -121.0, columns=2, rows=1)
@@ -70,17 +73,26 @@ def features(
         columns |= intervals.columns()
     rings = _rings(alphabet, (first_columns, end_columns), (first_rows, end_rows))
     rows = zip(*portable(columns).values(), strict=True)
-    return {
-        "type": "FeatureCollection",
-        "features": [
-            {
-                "type": "Feature",
-                "geometry": {"type": "Polygon", "coordinates": [ring]},
-                "properties": dict(zip(columns, row, strict=True)),
-            }
-            for ring, row in zip(rings, rows, strict=True)
-        ],
-    }
+    under = _under(background)
+    layer = {"layer": "cells"} if under else {}
+    cells = [
+        {
+            "type": "Feature",
+            "geometry": {"type": "Polygon", "coordinates": [ring]},
+            "properties": {**layer, **dict(zip(columns, row, strict=True))},
+        }
+        for ring, row in zip(rings, rows, strict=True)
+    ]
+    return {"type": "FeatureCollection", "features": [*under, *cells]}
+
+
+def _under(background: Any) -> list[dict[str, Any]]:
+    """Return the features of a background, marked as such; a picture has none."""
+    given = (background or {}).get("geojson", {}).get("features", [])
+    return [
+        {**one, "properties": {"layer": "background", **(one.get("properties") or {})}}
+        for one in given
+    ]
 
 
 def check_place(alphabet: Alphabet) -> None:
@@ -111,8 +123,10 @@ def write(
     path: str | Path,
     merged: int | Groups = 1,
     intervals: Intervals | None = None,
+    background: Any = None,
 ) -> None:
     """Write the features to a file, which appears when it is complete."""
-    text = json.dumps(features(alphabet, theta, merged, intervals), allow_nan=False)
+    made = features(alphabet, theta, merged, intervals, background)
+    text = json.dumps(made, allow_nan=False)
     with whole_file(path) as part:
         part.write_text(text + "\n", encoding="utf-8")

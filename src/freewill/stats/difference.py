@@ -195,7 +195,8 @@ def _moved(theta: FloatArray, raster: Raster, steps: IntArray) -> FloatArray:
     indices = np.full(raster.rows * raster.columns, -1)
     indices[raster.cells] = np.arange(theta.size)
     led = indices[raster.cells + steps]
-    return np.bincount(np.where(led < 0, np.arange(theta.size), led), theta, theta.size)
+    moved = np.bincount(np.where(led < 0, np.arange(theta.size), led), theta, theta.size)
+    return np.asarray(moved, dtype=np.float64)
 
 
 def _tilted(theta: FloatArray, functions: FloatArray) -> FloatArray:

@@ -124,6 +124,8 @@ export class MapChooser {
   #mark = draw("rect", { width: 1, height: 1, class: "mark open" });
   #chosen = make("p", { class: "chosen", role: "status", ...OWN });
   #fault = make("p", { class: "fault", role: "alert", id: newId() });
+  /** That a cell cannot be chosen, beside the map that was pressed. */
+  #refused = make("p", { class: "fault", role: "alert" });
 
   /** @type {(grid: Grid, background?: any) => void} */
   constructor(grid, background = null) {
@@ -153,7 +155,7 @@ export class MapChooser {
     this.inputs = fields.map(([, input]) => input);
     const typed = fields.map((parts) => make("div", {}, ...parts));
     const numbers = group(TEXTS.value.numbers, { class: "inner" }, ...typed, this.#fault);
-    this.node = group(TEXTS.value.nothing, {}, help, zoom.node, node, this.#chosen, this.movers, numbers);
+    this.node = group(TEXTS.value.nothing, {}, help, zoom.node, node, this.#refused, this.#chosen, this.movers, numbers);
   }
 
   focus() {
@@ -189,7 +191,7 @@ export class MapChooser {
     const y = view.top + ((event.clientY - top) / height) * view.tall;
     const [column, row] = this.#cell(x, this.grid.rows - y);
     if (this.grid.indexAt(row * this.grid.columns + column) < 0) {
-      this.#fault.textContent = TEXTS.value.leftOut;
+      this.#refused.textContent = TEXTS.value.leftOut;
       return;
     }
     this.#at = [column, row];
@@ -263,6 +265,7 @@ export class MapChooser {
     this.#at = this.#rowed(index);
     this.value = grid.decode(index);
     this.#fault.textContent = "";
+    this.#refused.textContent = "";
     this.movers.hidden = false;
     this.#show(false);
     const [column, row] = this.#at.map((place) => place + 1);

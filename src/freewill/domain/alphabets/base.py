@@ -45,7 +45,7 @@ class Raster(NamedTuple):
     cells: IntArray
     """row * columns + column of each value; they rise, and not every cell need be a value."""
 
-    def laid_out(self, numbers: FloatArray, empty: float = math.nan) -> FloatArray:
+    def laid_out(self, numbers: Any, empty: float = math.nan) -> FloatArray:
         """Return a number a value as [row, column], with another where no value is."""
         table = np.full(self.rows * self.columns, empty)
         table[self.cells] = numbers
@@ -179,7 +179,8 @@ def raster_of(alphabet: Any) -> Raster | None:
     """
     if alphabet.plane is not None:
         refuse_vast(alphabet)
-        return Raster(*alphabet.plane, np.arange(alphabet.size))
+        rows, columns = alphabet.plane
+        return Raster(rows, columns, np.arange(alphabet.size))
     raster: Raster | None = getattr(alphabet, "raster", None)
     return raster
 

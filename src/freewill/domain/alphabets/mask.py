@@ -109,8 +109,12 @@ def nearest_kept(cells: IntArray, columns: int, rows: int, sides: Sequence[float
     return found.ravel()
 
 
-def offset_counts(cells: IntArray, columns: int, rows: int) -> FloatArray:
+def offset_counts(
+    cells: IntArray, columns: int, rows: int, others: IntArray | None = None
+) -> FloatArray:
     """Return how many ordered pairs of kept cells are j rows and i columns apart, [j, i].
+
+    With `others`, pairs of one of the cells and one of these.
 
     By FFT, rounded: whole numbers, exactly. O(K log K) for K cells.
 
@@ -118,10 +122,11 @@ def offset_counts(cells: IntArray, columns: int, rows: int) -> FloatArray:
     array([[3., 2.],
            [2., 2.]])
     """
-    plane = np.zeros((2 * rows, 2 * columns))
-    plane[np.divmod(cells, columns)] = 1.0
-    power = np.abs(np.fft.rfft2(plane)) ** 2
-    pairs = np.rint(np.fft.irfft2(power, s=plane.shape))
+    planes = np.zeros((2, 2 * rows, 2 * columns))
+    for plane, some in zip(planes, (cells, cells if others is None else others), strict=True):
+        plane[np.divmod(some, columns)] = 1.0
+    one, other = np.fft.rfft2(planes)
+    pairs = np.rint(np.fft.irfft2(np.conj(one) * other, s=planes.shape[1:]))
     pairs[1:rows] += pairs[:rows:-1]
     pairs[:, 1:columns] += pairs[:, :columns:-1]
     return np.asarray(pairs[:rows, :columns])

@@ -5,13 +5,14 @@ A report is first clipped to the whole grid, then remapped to the nearest cell t
 With M the map, the law is that of the whole grid at the cells that are kept, times M.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, slices
 from freewill.domain.alphabets.grid import Grid
+from freewill.domain.alphabets.mask import offset_counts
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.convolution import ConvolutionOperator
 from freewill.numeric.operators.folded_kernel import FoldedKernel
@@ -76,14 +77,37 @@ def kept_truths(grid: Grid, kernel: FoldedKernel) -> FloatArray:
     law = ConvolutionOperator(cells, [kernel], np.zeros_like(cells))
     (row, column), (up, aside) = (np.divmod(c, grid.columns) for c in (cells, grid.cells[rows]))
     tables = kernel.stacked[law.tables, np.abs(row - up), np.abs(column - aside)]
-    return np.bincount(rows, np.exp(tables), grid.size)
+    return np.asarray(np.bincount(rows, np.exp(tables), grid.size), dtype=np.float64)
 
 
 def kept_losses(grid: Grid, law: Any) -> FloatArray:
     """Return the expected distance of a report, for each cell: O(k^2), a few rows at a time."""
     total, every = np.zeros(grid.size), np.arange(grid.size)
-    for some in slices(grid.size, _BLOCK // grid.size):
-        operator = law(every[some])
-        chances = np.exp(operator.log_scale)[:, None] * operator.dense()
-        total += (chances * grid.distance(every[some, None], every)).sum(axis=0)
+    for some, chances in _rows(grid, law, every):
+        total += (chances * grid.distance(some[:, None], every)).sum(axis=0)
     return total
+
+
+def kept_offsets(grid: Grid, kernel: FoldedKernel, law: Any) -> FloatArray:
+    """Return how often reports are j rows and i columns away from the truth, over all cells.
+
+    Entry [j, i] is the mean of P(y | x) over the values x, summed over such y. Cells inside that
+    nothing else is remapped to have the noise itself, and only such pairs are counted, by FFT; the
+    others, along the coast, are added up: O(K log K + coast * k).
+    """
+    row, column = np.divmod(grid.cells, grid.columns)
+    inside = (row % (grid.rows - 1) > 0) & (column % (grid.columns - 1) > 0)
+    inside &= np.bincount(grid.nearest, minlength=grid.size) == 1
+    pairs = offset_counts(grid.cells, grid.columns, grid.rows, grid.cells[inside])
+    sums = (pairs * np.exp(kernel.inner)).ravel()
+    for some, chances in _rows(grid, law, np.flatnonzero(~inside)):
+        away = np.abs(row[some, None] - row) * grid.columns + np.abs(column[some, None] - column)
+        sums += np.bincount(away.ravel(), chances.ravel(), sums.size)
+    return (sums / grid.size).reshape(grid.rows, grid.columns)
+
+
+def _rows(grid: Grid, law: Any, outputs: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield some of the outputs at a time, and their law, [output, value]."""
+    for some in slices(outputs.size, _BLOCK // grid.size):
+        operator = law(outputs[some])
+        yield outputs[some], np.exp(operator.log_scale)[:, None] * operator.dense()

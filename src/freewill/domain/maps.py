@@ -1,0 +1,325 @@
+"""A grid and what lies under it, from a map: districts, water, streets and places as GeoJSON."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from freewill.core.texts import LONGEST_TITLE, is_whole_text
+from freewill.core.types import BoolArray, FloatArray, is_number
+from freewill.domain.alphabets.boxes import kilometres_per_degree
+from freewill.domain.alphabets.grid import Grid
+from freewill.domain.alphabets.mask import MOST_CELLS
+from freewill.domain.background import BACKGROUND_BYTES
+from freewill.domain.features import DEGREES, KINDS, Feature, check_features, read_features
+from freewill.errors import AlphabetError, ParameterError, shown
+
+CELLS = 1000
+"""Cells of a map about, unless a number or a side is given."""
+_NAMES = ("name", "NAME", "Name", "title")
+_FINEST = 2000.0
+"""A shape is drawn to this part of the map's longer side: half a pixel of a large screen."""
+_DIGITS = 5
+"""Of a degree: a metre."""
+_RING = 4
+"""Positions that a ring has at least, the last of which is the first."""
+
+
+@dataclass(frozen=True, eq=False)
+class MapGrid:
+    """A grid over a map, its background, and how many features and positions were left out."""
+
+    grid: Grid
+    background: Mapping[str, Any]
+    unread: int
+    """Features that cannot be drawn: without a geometry, or a collection of several."""
+    positions: tuple[int, int]
+    """Of all shapes as they were, and as they are drawn."""
+
+
+def map_grid(
+    geojson: Any, cell: float | None = None, cells: int | None = None, *, mask: bool = True
+) -> MapGrid:
+    """Return a grid of square cells over the areas of a map, and the map as its background.
+
+    `geojson` is a FeatureCollection in degrees (WGS 84, RFC 7946). Features have a `name` and a
+    `kind` among their properties: area, water, road or place; without a kind, polygons are areas,
+    lines roads and points places. Cells have a side of `cell` kilometres, or are about as many as
+    `cells`. With a `mask`, cells that no area overlaps are left out: whoever lives in an area, at
+    its very border too, finds their cell. The mask is made of the shapes as they are; those that
+    are drawn are simplified to half a pixel, and further until a survey may hold them.
+
+    O(positions + cells * areas).
+
+    >>> ring = [[8.0, 47.0], [8.02, 47.0], [8.0, 47.02], [8.0, 47.0]]
+    >>> old_town = {"type": "Feature", "properties": {"name": "Old Town"},
+    ...             "geometry": {"type": "Polygon", "coordinates": [ring]}}
+    >>> made = map_grid({"type": "FeatureCollection", "features": [old_town]}, cell=0.25)
+    >>> print(made.grid)
+    39 of 7 x 9 cells of 0.249 x 0.25 km
+    """
+    plain, unread = _plain(geojson)
+    check_features(plain, (math.inf, math.inf))
+    features = read_features(plain)
+    areas = [one for one in features if one.kind == "area" and one.form == "Polygon"]
+    grid = _grid(areas or features, _side(cell, cells, areas or features))
+    if mask and areas:
+        kept = overlapped(areas, grid)
+        grid = Grid(grid.columns, grid.rows, grid.cell, grid.bounds, kept)
+    drawn = _simplified(plain, features, grid)
+    counts = [sum(map(len, _positions_of(some))) for some in (features, read_features(drawn))]
+    said = next((plain.get(name) for name in ("attribution", "copyright") if plain.get(name)), None)
+    source = {"attribution": said} if isinstance(said, str) and len(said) <= LONGEST_TITLE else {}
+    return MapGrid(grid, {"geojson": drawn, **source}, unread, (counts[0], counts[1]))
+
+
+def _plain(geojson: Any) -> tuple[dict[str, Any], int]:
+    """Return features with their names and kinds alone, and how many cannot be drawn."""
+    whole = isinstance(geojson, Mapping) and geojson.get("type") == "FeatureCollection"
+    if not whole or not isinstance(geojson.get("features"), list | tuple):
+        raise ParameterError(f"map={shown(geojson)}: expected a GeoJSON FeatureCollection.")
+    features = [one for one in geojson["features"] if _is_drawable(one)]
+    if not features:
+        raise ParameterError("the map has no polygons, lines or points: nothing to lay a grid on.")
+    made = [
+        {
+            "type": "Feature",
+            "properties": _said(one.get("properties")),
+            "geometry": {name: one["geometry"].get(name) for name in ("type", "coordinates")},
+        }
+        for one in features
+    ]
+    more = {key: geojson[key] for key in ("attribution", "copyright") if key in geojson}
+    left_out = len(geojson["features"]) - len(features)
+    return {"type": "FeatureCollection", "features": made, **more}, left_out
+
+
+def _is_drawable(feature: Any) -> bool:
+    geometry = feature.get("geometry") if isinstance(feature, Mapping) else None
+    return isinstance(geometry, Mapping) and geometry.get("type") != "GeometryCollection"
+
+
+def _said(properties: Any) -> dict[str, str]:
+    """Return the name and the kind of a feature, where they are such."""
+    given = properties if isinstance(properties, Mapping) else {}
+    names: list[Any] = [given.get(key) for key in _NAMES]
+    texts = [" ".join(name.split()) for name in names if is_whole_text(name) and name.strip()]
+    shown_name = "".join(letter for letter in texts[0] if letter.isprintable()) if texts else ""
+    said = {"name": shown_name[:LONGEST_TITLE]} if shown_name.strip() else {}
+    return {**said, "kind": given["kind"]} if given.get("kind") in KINDS else said
+
+
+def _bounds(features: list[Feature] | tuple[Feature, ...]) -> FloatArray:
+    """Return the least and the largest positions, [(west, south), (east, north)]."""
+    every = np.concatenate([part for one in features for part in one.parts])
+    ends = np.array([every.min(axis=0), every.max(axis=0)])
+    if np.any(np.abs(ends) > DEGREES):
+        raise ParameterError(
+            f"the map reaches from {ends[0].tolist()} to {ends[1].tolist()}: expected degrees of "
+            f"longitude and latitude (WGS 84, as GeoJSON has them). Save it again in EPSG:4326."
+        )
+    if np.any(ends[0] >= ends[1]):
+        raise ParameterError("the map has no extent: expected areas, lines or several points.")
+    return ends
+
+
+def _lengths(ends: FloatArray) -> FloatArray:
+    """Return the kilometres across and along, at the latitude where a degree is longest."""
+    (west, south), (east, north) = ends
+    nearest = 0.0 if south <= 0 <= north else min(abs(south), abs(north))
+    up, across = kilometres_per_degree(nearest)
+    return np.array([(east - west) * across, (north - south) * up])
+
+
+def _side(cell: Any, cells: Any, features: Any) -> float:
+    """Return the side of cells in kilometres."""
+    if cell is not None and cells is not None:
+        raise ParameterError("a side of cells and a number of them: give one of the two.")
+    if cell is None:
+        many = CELLS if cells is None else cells
+        if not (is_number(many) and 1 <= many <= MOST_CELLS):
+            raise ParameterError(
+                f"cells={shown(cells)}: expected a number from 1 to {MOST_CELLS:,}."
+            )
+        return float(np.sqrt(np.prod(_lengths(_bounds(features))) / many))
+    if not (is_number(cell) and 0 < cell < math.inf):
+        raise ParameterError(f"cell={shown(cell)}: expected a side > 0, in km.")
+    return float(cell)
+
+
+def _grid(features: Any, side: float) -> Grid:
+    """Return square cells over features, with as much room beyond them on either side."""
+    ends = _bounds(features)
+    lengths = _lengths(ends)
+    counts = np.maximum(1, np.ceil(lengths / side - 1e-9))
+    columns, rows = (int(count) for count in np.minimum(counts, 1e9))
+    if columns * rows > MOST_CELLS:
+        raise AlphabetError(
+            f"{columns:,} x {rows:,} cells of {side:g} km on a map of {lengths[0]:.3g} x "
+            f"{lengths[1]:.3g} km: at most {MOST_CELLS:,}. Take larger cells."
+        )
+    room = (counts * side / lengths - 1) * (ends[1] - ends[0]) / 2
+    (west, south), (east, north) = ends + np.array([-room, room])
+    if west < -180 or east > 180 or south < -90 or north > 90:
+        raise AlphabetError(
+            f"cells of {side:g} km reach beyond the edge of the earth's map ({west:.4g}.."
+            f"{east:.4g} east, {south:.4g}..{north:.4g} north): take smaller ones."
+        )
+    box = (float(south), float(north), float(west), float(east))
+    return Grid.box(*box, columns=columns, rows=rows)
+
+
+def overlapped(areas: list[Feature], grid: Grid) -> BoolArray:
+    """Return which cells of a box the areas overlap, [row, column].
+
+    A cell that no side of an area crosses lies within it or outside as a whole, as its centre does.
+
+    >>> corner = Feature("area", "", "Polygon", (np.array([[0, 0], [1.2, 0], [0, 0.4], [0, 0]]),))
+    >>> overlapped([corner], Grid.box(0, 2, 0, 2, columns=2, rows=2))
+    array([[ True,  True],
+           [False, False]])
+    """
+    (south, north), (west, east) = grid.reach
+    low, wide = np.array([west, south]), np.array([east - west, north - south])
+    counts = np.array([grid.columns, grid.rows])
+    kept = np.zeros((grid.rows, grid.columns), dtype=np.bool_)
+    for area in areas:
+        rings = [(part - low) / wide * counts for part in area.parts]
+        for ring in rings:
+            here = np.clip(np.floor(ring).astype(np.int64), 0, counts - 1)
+            kept[here[:, 1], here[:, 0]] = True
+            # Most sides are short, and lie in one cell.
+            for place in np.flatnonzero(np.any(here[1:] != here[:-1], axis=1)):
+                column, row = _crossed(ring[place], ring[place + 1], counts)
+                kept[row, column] = True
+        kept |= _centres(rings, grid.rows, grid.columns)
+    return kept
+
+
+def _crossed(first: FloatArray, last: FloatArray, counts: Any) -> Any:
+    """Return the columns and rows of the cells that a side passes through, in units of cells."""
+    cuts = [np.array([0.0, 1.0])]
+    for start, end in zip(first.tolist(), last.tolist(), strict=True):
+        lines = np.arange(math.ceil(min(start, end)), math.floor(max(start, end)) + 1)
+        cuts.append((lines - start) / (end - start) if start != end else np.empty(0))
+    shares = np.unique(np.clip(np.concatenate(cuts), 0.0, 1.0))
+    middles = first + (shares[1:] + shares[:-1])[:, None] / 2 * (last - first)
+    return np.clip(np.floor(middles).astype(np.int64), 0, counts - 1).T
+
+
+def _centres(rings: list[FloatArray], rows: int, columns: int) -> BoolArray:
+    """Return the cells whose centres lie within rings: crossed oddly often to one side."""
+    inside = np.zeros((rows, columns), dtype=np.bool_)
+    starts = np.concatenate([ring[:-1] for ring in rings])
+    ends = np.concatenate([ring[1:] for ring in rings])
+    for row in range(rows):
+        y = row + 0.5
+        some = (starts[:, 1] > y) != (ends[:, 1] > y)
+        (left, low), (right, up) = starts[some].T, ends[some].T
+        at = np.sort(left + (y - low) / (up - low) * (right - left))
+        inside[row] = np.searchsorted(at, np.arange(columns) + 0.5) % 2 == 1
+    return inside
+
+
+def _positions_of(features: Any) -> Iterator[FloatArray]:
+    return (part for one in features for part in one.parts)
+
+
+def _simplified(plain: Mapping[str, Any], features: tuple[Feature, ...], grid: Grid) -> Any:
+    """Return the features as they are drawn, coarser until a survey may hold them."""
+    (south, north), (west, east) = grid.reach
+    shape = np.array([grid.columns * grid.cell[0], grid.rows * grid.cell[1]])
+    # In units of the longer side, so that both axes count alike.
+    scale = shape / shape.max() / np.array([east - west, north - south])
+    within = _seen(features, np.array([[west, south], [east, north]]))
+    for doublings in range(8):
+        finest = 2.0**doublings / _FINEST
+        drawn = [
+            {
+                "type": "Feature",
+                "properties": plain["features"][place]["properties"],
+                "geometry": _geometry(plain["features"][place]["geometry"], finest, scale),
+            }
+            for place in within
+        ]
+        made = {"type": "FeatureCollection", "features": drawn}
+        if len(json.dumps(made)) <= BACKGROUND_BYTES - 1000:
+            return made
+    raise ParameterError(
+        f"the map has {len(within):,} features, too many for a background of {BACKGROUND_BYTES:,} "
+        f"bytes. Leave out streets or places that nobody looks for."
+    )
+
+
+def _seen(features: tuple[Feature, ...], box: FloatArray) -> list[int]:
+    """Return the places of features that reach into a box."""
+    ends = [(np.min(every, axis=0), np.max(every, axis=0)) for every in map(_joined, features)]
+    return [
+        place
+        for place, (low, high) in enumerate(ends)
+        if np.all(high >= box[0]) and np.all(low <= box[1])
+    ]
+
+
+def _joined(feature: Feature) -> FloatArray:
+    return np.concatenate(feature.parts)
+
+
+def _geometry(geometry: Mapping[str, Any], finest: float, scale: FloatArray) -> dict[str, Any]:
+    """Return a geometry with fewer positions, in lists as it was."""
+    form, nested = geometry["type"], geometry["coordinates"]
+
+    def thinned(positions: Any) -> Any:
+        line = np.array([position[:2] for position in positions], dtype=np.float64)
+        return np.round(line[simplified(line * scale, finest)], _DIGITS).tolist()
+
+    def area(rings: Any) -> Any:
+        made = [ring for ring in map(thinned, rings) if len(ring) >= _RING]
+        # What is smaller than a pixel keeps its positions: it has a name, perhaps.
+        return made if len(thinned(rings[0])) >= _RING else [_rounded(rings[0])]
+
+    ways: dict[str, Any] = {
+        "LineString": thinned,
+        "MultiLineString": lambda lines: [thinned(line) for line in lines],
+        "Polygon": area,
+        "MultiPolygon": lambda areas: [area(rings) for rings in areas],
+    }
+    return {"type": form, "coordinates": ways.get(form, _rounded)(nested)}
+
+
+def _rounded(nested: Any) -> Any:
+    """Return positions in lists, rounded, without heights."""
+    return np.round(np.array(nested, dtype=np.float64)[..., :2], _DIGITS).tolist()
+
+
+def simplified(line: FloatArray, finest: float) -> Any:
+    """Return the places of positions that keep a line within a distance of what it was.
+
+    Douglas and Peucker 1973: the position furthest from the chord is kept if it is further than
+    that, and both halves are looked at in turn. A ring is cut at the position furthest from its
+    first.
+
+    >>> simplified(np.array([[0.0, 0.0], [1.0, 0.01], [2.0, 0.0], [2.0, 2.0]]), 0.1)
+    array([0, 2, 3])
+    """
+    last = len(line) - 1
+    kept = np.zeros(len(line), dtype=np.bool_)
+    kept[[0, last]] = True
+    spans = [(0, last)]
+    while spans:
+        first, end = spans.pop()
+        if end - first < 2:
+            continue
+        chord, inner = line[end] - line[first], line[first + 1 : end] - line[first]
+        length = math.hypot(*chord)
+        cross = np.abs(chord[0] * inner[:, 1] - chord[1] * inner[:, 0])
+        away = cross / length if length else np.hypot(*inner.T)
+        furthest = int(np.argmax(away))
+        if away[furthest] > finest:
+            middle = first + 1 + furthest
+            kept[middle] = True
+            spans += [(first, middle), (middle, end)]
+    return np.flatnonzero(kept)
