@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 # release of somebody else's package cannot break an installation.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: help demo test test-all tests coverage check style types mutants stress fuzz choice release bench spark service notebook clean
+.PHONY: help demo test test-all tests coverage check style types mutants stress fuzz choice release package bench spark service notebook clean
 
 help:
 	@echo "make demo      simulate free-will privacy, then a tour of the collector"
@@ -19,6 +19,7 @@ help:
 	@echo "make stress    10,000 random mixtures, every public number, against an oracle of its own"
 	@echo "make fuzz      100,000 hostile inputs: surveys, specs, calls, reports, evidence, options"
 	@echo "make release   build wheel and source archive, and try both in empty environments"
+	@echo "make package   the npm package of freewill.js, in dist (needs Node and npm)"
 	@echo "make bench     speed and accuracy beside the rivals"
 	@echo "make choice    every solver on every structure and size, beside the one that is chosen"
 	@echo "make spark     add Spark to .venv (its tests and commands also need Java 17)"
@@ -102,6 +103,9 @@ service: $(READY)
 
 notebook: $(READY)
 	$(INSTALL) --require-hashes -r requirements/notebook.txt
+
+package: $(READY)
+	$(BIN)/python -m tools.javascript.package
 
 choice: $(READY)
 	$(BIN)/python -m benchmarks.choice

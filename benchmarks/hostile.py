@@ -2,13 +2,15 @@
 
 Of each kind, so many connections to a server of their own, on loopback, from a process of their
 own; whoever is hung up on comes again a little later. Meanwhile one polite client asks for the
-server's health, again and again, on a connection that is kept and on new ones. Each kind has a time
-after which it ends, and a connection a number of bytes.
+server's health, again and again, on a connection that is kept and on new ones; with `--load`,
+others send so many reports a second. Each kind has a time after which it ends, and a connection a
+number of bytes.
 """
 
 import argparse
 import asyncio
 import contextlib
+import json
 import multiprocessing
 import os
 import socket
@@ -16,12 +18,17 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from pathlib import Path
+from typing import Any
 
-from benchmarks.collector import LINE, SYMBOLS, Server, serving
-from benchmarks.load import quantile
+import numpy as np
+
+from benchmarks.collector import LINE, SYMBOLS, Server, reports, serving
+from benchmarks.load import Load, quantile, request
 from freewill.domain.survey import Survey
 
 SECONDS, CONNECTIONS = 8.0, 64
@@ -199,11 +206,44 @@ def main() -> None:
     parser.add_argument("kinds", nargs="*", metavar="kind", help=f"of {', '.join(KINDS)}")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="that each kind takes")
     parser.add_argument("--connections", type=int, default=CONNECTIONS)
+    parser.add_argument("--load", type=float, default=0.0, help="reports a second of others")
     options = parser.parse_args()
     survey = Survey(LINE, SYMBOLS)
     for name in options.kinds or KINDS:
         with tempfile.TemporaryDirectory() as folder, serving(survey, Path(folder)) as server:
-            print(measured(server, name, options.connections, options.seconds), flush=True)
+            with loaded(server, survey, options.load, options.seconds) as told:
+                line = measured(server, name, options.connections, options.seconds)
+            print(line + told(), flush=True)
+
+
+@contextmanager
+def loaded(
+    server: Server, survey: Survey, rate: float, seconds: float
+) -> Iterator[Callable[[], str]]:
+    """Let others send reports meanwhile; yield what tells how they fared."""
+    if not rate:
+        yield lambda: ""
+        return
+    rng = np.random.default_rng(0)
+    rows = reports(survey, int(rate * (seconds + 5)), rng)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        pool.submit(int).result()
+        sent = pool.submit(_load, server.port, server.reports, rows, rate, seconds + 2)
+
+        def told() -> str:
+            latencies, statuses = sent.result()
+            slow, longest = (1e3 * quantile(latencies, level) for level in (0.99, 1))
+            return f"; reports of others: p99 {slow:.1f} ms, longest {longest:.0f} ms, {statuses}"
+
+        yield told
+
+
+def _load(
+    port: int, path: str, rows: list[dict[str, Any]], rate: float, seconds: float
+) -> tuple[list[float], dict[int, int]]:
+    prepared = [request(path, json.dumps(row).encode()) for row in rows]
+    load = Load(port, iter(prepared), 16, rate, seconds).run()
+    return load.latencies, load.statuses
 
 
 def peak(server: Server) -> float:

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import stat
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import numpy as np
 import pytest
@@ -14,8 +14,8 @@ from freewill.collector import backup as module
 from freewill.collector.backup import backup
 from freewill.collector.database import StoreError
 from freewill.collector.store import open_store, read_store
-from freewill.collector.surveys import Upload, to_bytes
-from hostile_stores import ID, PEOPLE, REFUSED, SURVEY, honest
+from freewill.collector.surveys import Stored, Upload, to_bytes
+from hostile_stores import ID, PEOPLE, REFUSED, SURVEY, aged, honest
 
 
 def read(path):
@@ -55,6 +55,33 @@ def test_a_copy_goes_on_where_it_was_made(tmp_path):
     assert again.write([upload], "2026-01-04")[0].known == 1
     assert again.token_hashes() == hashes
     again.close()
+
+
+def test_an_upgrade_is_undone_by_its_copy(tmp_path):
+    """As docs/operations.md says: the copy takes the place of the store, and of what is beside it."""
+    path = tmp_path / "c.db"
+    aged(path)
+    before = read(path)
+    store = open_store(str(path))
+    number = store.add(SURVEY)[SURVEY.mechanisms["coin"].id]
+    (output,) = to_bytes(np.array([7]))
+    upload = Upload(ID, [(number, output, bytes(16))])
+    assert store.write([upload], "2026-01-03")[0].stored == 1
+    store.close()
+    (copy,) = tmp_path.glob("c.db.version-*")
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    for end in ("-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+    copy.rename(path)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    assert read(path) == before
+    # What came after the upgrade is gone, and counts once more when it is sent again.
+    store = open_store(str(path))
+    store.add(SURVEY)
+    assert store.write([upload, upload], "2026-01-04") == [Stored(1, 0), Stored(0, 1)]
+    assert store.evidence(ID).people == PEOPLE + 1
+    store.close()
 
 
 @pytest.mark.later
