@@ -1,0 +1,27 @@
+/**
+ * @file All languages that there are words in, by their tags. Whoever has this file has all of them: which one a person
+ * reads is asked of nobody.
+ */
+
+import { ENGLISH, Words } from "./figures.js";
+
+/** @type {ReadonlyMap<string, Words>} */
+export const LANGUAGES = new Map([ENGLISH, ...[].map((texts) => new Words(texts))].map((words) => [words.language, words]));
+
+/**
+ * Return the first of some languages that there is: by its tag or, of "de-CH", as "de".
+ *
+ * @param {Iterable<string>} tags the wanted ones, the best first
+ * @param {Iterable<string>} known
+ * @returns {string | null}
+ */
+export function bestLanguage(tags, known = LANGUAGES.keys()) {
+  const all = [...known];
+  const base = (/** @type {string} */ tag) => tag.toLowerCase().split("-")[0];
+  for (const tag of tags) {
+    const same = all.find((one) => one.toLowerCase() === tag.toLowerCase());
+    const near = same ?? all.find((one) => one.toLowerCase() === base(tag)) ?? all.find((one) => base(one) === base(tag));
+    if (near !== undefined) return near;
+  }
+  return null;
+}
