@@ -6,11 +6,12 @@ import re
 
 import numpy as np
 import pytest
-from tools.javascript import in_node, node
+from tools.javascript import evaluated, in_node, node
 
 import freewill as fw
 from device_cases import skipped
 from freewill.domain.documents import parsed
+from freewill.domain.survey_log import devices_hash
 from freewill.errors import FreewillError
 from question_cases import PAIR
 
@@ -84,10 +85,9 @@ OF_ANOTHER_ID = {
     "another kind": changed(("mechanisms", "careful", "mechanism"), "rappor"),
     "another unit": json.dumps(survey(fw.Linear(0, 9, unit="day")).for_devices()),
     "fewer values": json.dumps(survey(fw.Linear(0, 8, unit="year")).for_devices()),
-    "another question": changed(("question",), "How many accidents had you?"),
     "another question_id": changed(("question_id",), "cars-2027"),
-    "another title": changed(("title",), "Boats"),
-    "another description": changed(("mechanisms", "careful", "description"), "It tells nothing."),
+    "another name": changed(("name",), "accidents"),
+    "another time to send": changed(("send_within",), 600),
     "one more choice": beside("open"),
     "a letter that looks the same": renamed(KARELIAN),
     "a wider family": changed(("mechanisms", "own", "epsilon"), [0.5, 9.0]),
@@ -100,6 +100,12 @@ OF_ANOTHER_ID = {
     "several questions": json.dumps(PAIR.for_devices()),
 }
 """Surveys that are fine, and not the one that was asked for."""
+MENDED = {
+    "another question": changed(("question",), "How many accidents had you?"),
+    "another title": changed(("title",), "Boats"),
+    "another description": changed(("mechanisms", "careful", "description"), "It tells nothing."),
+}
+"""Surveys with other texts, which their id leaves open and a log of surveys binds."""
 
 DAMAGED = {
     "a permutation": (changed(("tables", "shy"), _ROLLED), "is no such law"),
@@ -223,6 +229,16 @@ def test_the_honest_survey_is_answered_and_none_that_is_forged():
         assert re.search(words, found["error"]), (name, found)
         # With the id that was asked for, all the more.
         assert "error" in python_answers(text, HONEST.id), name
+
+
+@skipped(node(), "Node 18 or newer")
+def test_other_words_keep_the_id_and_are_another_entry_of_the_log():
+    texts = [json.dumps(SPEC), *MENDED.values()]
+    assert {fw.Survey.from_spec(json.loads(text)).id for text in texts} == {HONEST.id}
+    hashes = [devices_hash(json.loads(text)) for text in texts]
+    assert len(set(hashes)) == len(texts)
+    assert evaluated("(given) => given.map(ids.devicesHash)", texts) == hashes
+    assert evaluated("(given) => given.map(ids.surveyId)", texts) == [HONEST.id] * len(texts)
 
 
 @pytest.mark.later

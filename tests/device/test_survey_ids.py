@@ -1,5 +1,6 @@
 """A survey has one id in both languages, and a device that was asked for another one refuses it."""
 
+import copy
 import json
 import re
 from pathlib import Path
@@ -40,7 +41,24 @@ def all_surveys():
         yield fw.Survey.from_spec(parsed(text.encode(), f".{kind}"))
     # With one thing more than version 1 has, and no words.
     yield from (*covers(), fw.Survey(LINE, {"k": fw.KRR(LINE, 1.0)}, send_within=60))
-    yield from (*surveys(), composed(LINE, 1.0), ODD, TRAVEL, PAIR)
+    yield from (*surveys(), composed(LINE, 1.0), ODD, TRAVEL, PAIR, *worded())
+
+
+def worded():
+    """Surveys of one question and of several, with all that may be said."""
+    texts = {
+        "name": "ages",
+        "introduction": "a\nb",
+        "consent": "c",
+        "contact": "d",
+        "period": "day",
+    }
+    german = {"names": {"k": "vorsichtig"}, "descriptions": {"k": "x"}, "question": "Wie alt?"}
+    menu = {"k": fw.KRR(LINE, 1.0)}
+    asked = {"question": "How?", "descriptions": {"k": "y"}, "translations": {"de": german}}
+    yield fw.Survey(LINE, menu, **texts, **asked)
+    title = {"de": {"title": "Alter"}}
+    yield fw.Questionnaire({"age": fw.Survey(LINE, menu, **asked)}, **texts, translations=title)
 
 
 @pytest.mark.later
@@ -69,11 +87,15 @@ def test_any_change_of_the_text_is_another_id():
         text.replace('"9": {', '"8": {', 1),
         text.replace("year", "day", 1),
     ]
-    # The programs follow from the mechanisms.
+    # The programs follow from the mechanisms, and texts may be mended.
     spec = json.loads(text)
     del spec["programs"]
-    found = in_node("surveyIds", {"given": [text, json.dumps(spec), *changed]})
-    assert found[0] == found[1] == ODD.id
+    mended = {**spec, "question": "What?", "translations": {"de": {"question": "Was?"}}}
+    mended["mechanisms"] = copy.deepcopy(spec["mechanisms"])
+    mended["mechanisms"]["10"]["description"] = "mended"
+    same = [text, json.dumps(spec), json.dumps(mended)]
+    found = in_node("surveyIds", {"given": [*same, *changed]})
+    assert set(found[:3]) == {ODD.id}
     assert len(set(found)) == len(changed) + 1
 
 

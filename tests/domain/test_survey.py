@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 import freewill as fw
-from freewill.domain.survey import listed
+from freewill.domain.survey_texts import listed
 from freewill.errors import SurveyError
 
 LINE = fw.Linear(0, 9)

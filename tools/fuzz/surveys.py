@@ -54,6 +54,29 @@ for _document, _alphabet in zip(DOCUMENTS, ALPHABETS, strict=True):
     _document["mechanisms"]["best"] = _bare
 _TEXTS = ("Ages", "How old are you?", "our-town/age", {"k": "Careful.", "bits": "Bits."}, 600)
 DOCUMENTS.append(fw.Survey(_LINE, offered(_LINE), *_TEXTS).spec())
+_LOGO = "data:image/png;base64,iVBORw0KGgo="
+_ADDED: dict[str, Any] = {
+    "name": "our-town",
+    "period": "month",
+    "introduction": "Who we are.\n\nWhat we ask.",
+    "contact": "us@example.org",
+    "consent": "I agree.",
+    "logo": _LOGO,
+    "language": "en",
+}
+_GERMAN = {"question": "Und?", "names": {"k": "vorsichtig"}, "descriptions": {"k": "Kaum."}}
+_WORDS: dict[str, Any] = {
+    "de": {**_GERMAN, "labels": {"yes": "ja", "no": "nein"}},
+    "pt-BR": {"title": "A"},
+}
+_TOWN = {"type": "FeatureCollection", "features": []}
+DOCUMENTS += [
+    fw.Survey(_LABELS, offered(_LABELS), **_ADDED, translations=_WORDS).spec(),
+    fw.Survey(_GRID, offered(_GRID), background={"geojson": _TOWN, "attribution": "us"}).spec(),
+    fw.Survey(
+        _BOX, offered(_BOX), background={"image": _LOGO, "bounds": [37.7, 37.8, -122.5, -122.3]}
+    ).spec(),
+]
 DOCUMENTS += [
     fw.Survey(alphabet, {**offered(alphabet), "best": _optimal(alphabet)}).for_devices()
     for alphabet in ALPHABETS

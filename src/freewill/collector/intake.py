@@ -22,7 +22,8 @@ from freewill.core.types import Reports
 from freewill.device.explain import explain
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs import Reason
-from freewill.domain.survey import Survey, listed
+from freewill.domain.survey import Survey
+from freewill.domain.survey_texts import listed
 from freewill.errors import several, shown
 from freewill.io.decoding import SentReader, longest_report
 

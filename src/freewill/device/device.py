@@ -36,7 +36,8 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.messages import message_bytes
 from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey, listed
+from freewill.domain.survey import Survey
+from freewill.domain.survey_texts import listed
 from freewill.errors import DeviceError, printable, raised_as, several, shown
 
 _AGAIN = -1

@@ -1,7 +1,8 @@
 """A survey of several questions, each with an alphabet and mechanisms of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -10,14 +11,17 @@ from freewill.core.types import Spec
 from freewill.domain.alphabets.product import Product
 from freewill.domain.mechanisms.asked import JOINED, Asked
 from freewill.domain.messages import message_bytes
-from freewill.domain.survey import HEAD, QUESTIONS_VERSION, Survey
+from freewill.domain.survey import Survey
+from freewill.domain.survey_spec import HEAD, QUESTIONS_VERSION
+from freewill.domain.survey_texts import WHOLE
 from freewill.errors import SurveyError, printable, raised_as, several, shown
 
 ANSWERS = "answers"
 """The name of the one mechanism by which whole questionnaires are reported and counted."""
-_FIELDS = (HEAD, "title", "questions", "weights", "send_within")
+_FIELDS = (HEAD, "title", *WHOLE, "translations", "questions", "weights", "send_within")
 _OF_A_QUESTION = (
-    *("question", "question_id", "alphabet", "mechanisms", "tables", "programs", "cover"),
+    *("question", "question_id", "translations", "background"),
+    *("alphabet", "mechanisms", "tables", "programs", "cover"),
 )
 
 
@@ -27,7 +31,7 @@ class Questionnaire(Survey):
 
     For every question a person chooses a mechanism, or `fw.Silent`, where it is on offer. The
     answers of one person stand in one report (`fw.Asked`), so that joint distributions can be
-    estimated. `weights` are those of `fw.Product`.
+    estimated. `weights` are those of `fw.Product`, `texts` what `SurveyTexts` has for the whole.
 
     >>> import freewill as fw
     >>> ages, modes = fw.Linear(0, 99), fw.Categorical(["car", "bus", "bicycle"])
@@ -51,6 +55,7 @@ class Questionnaire(Survey):
         title: str | None = None,
         weights: Mapping[str, float] | None = None,
         send_within: int | None = None,
+        **texts: Any,
     ) -> None:
         if not isinstance(questions, Mapping) or not questions:
             raise SurveyError(f"questions={shown(questions)}: expected surveys by their names.")
@@ -59,8 +64,9 @@ class Questionnaire(Survey):
                 raise SurveyError(
                     f"question {shown(name)} is {shown(own)}: expected a fw.Survey of one question."
                 )
-            if own.send_within is not None:
-                raise SurveyError(_whole(name, "send_within"))
+            for field_name in ("send_within", *WHOLE):
+                if getattr(own, field_name) is not None:
+                    raise SurveyError(_whole(name, field_name))
             for called in own.mechanisms:
                 if JOINED in called:
                     raise SurveyError(
@@ -73,13 +79,20 @@ class Questionnaire(Survey):
             product = Product(alphabets, weights=weights)
             asked = Asked(product, {name: own.mechanisms for name, own in questions.items()})
         vars(self)["questions"] = MappingProxyType(dict(questions))
-        super().__init__(product, {ANSWERS: asked}, title, send_within=send_within)
+        if "background" in texts:
+            raise SurveyError("a background of several questions: give it to the one of a map.")
+        super().__init__(product, {ANSWERS: asked}, title, send_within=send_within, **texts)
 
     @property
     def asked(self) -> Asked:
         """The mechanism by which all answers of a person are reported."""
         asked: Any = self.mechanisms[ANSWERS]
         return asked  # type: ignore[no-any-return]
+
+    @property
+    def _called(self) -> Iterable[str]:
+        """None: each question has names of its own."""
+        return ()
 
     def chosen(self, choices: Mapping[str, str] | None = None, /, **named: str) -> Any:
         """Return the mechanism of a person who chose so, by the names on offer."""
@@ -91,7 +104,7 @@ class Questionnaire(Survey):
     def __reduce__(self) -> tuple[Any, ...]:
         weights = self.asked.alphabet.weights
         given = (dict(self.questions), self.title, weights and dict(weights), self.send_within)
-        return Questionnaire, given
+        return partial(Questionnaire, **self._added()), given
 
     @property
     def message_bytes(self) -> int:
@@ -133,7 +146,8 @@ class Questionnaire(Survey):
         title = {} if self.title is None else {"title": self.title}
         counted = {} if weights is None else {"weights": dict(weights)}
         late = {} if self.send_within is None else {"send_within": self.send_within}
-        return {HEAD: QUESTIONS_VERSION, **title, "questions": questions, **counted, **late}
+        head = {HEAD: QUESTIONS_VERSION, **title, **self._added()}
+        return {**head, "questions": questions, **counted, **late}
 
 
 def _check_differ(questions: Mapping[str, Survey]) -> None:
@@ -171,12 +185,14 @@ def questionnaire_from_spec(spec: Spec) -> Questionnaire:
         if name in named:
             raise SurveyError(f"question {name!r} comes twice: names must differ.")
         own = {key: given for key, given in entry.items() if key != "name"}
-        for whole in ("title", "send_within", HEAD):
+        for whole in ("title", "send_within", *WHOLE, HEAD):
             if whole in own:
                 raise SurveyError(_whole(name, whole))
         with raised_as(SurveyError, f"question {name!r}: "):
             named[name] = Survey.from_spec({HEAD: 2, **own})
-    return Questionnaire(named, spec.get("title"), spec.get("weights"), spec.get("send_within"))
+    texts = {field: spec[field] for field in (*WHOLE, "translations") if field in spec}
+    given = (spec.get("title"), spec.get("weights"), spec.get("send_within"))
+    return Questionnaire(named, *given, **texts)
 
 
 def _whole(name: str, field: str) -> str:

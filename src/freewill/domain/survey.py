@@ -2,25 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from freewill.core.files import checked_path, whole_file
 from freewill.core.presented import Presented
-from freewill.core.texts import (
-    LONGEST_ID,
-    LONGEST_TEXT,
-    LONGEST_TITLE,
-    SHORTEST_ID,
-    checked_text,
-    is_whole_text,
-    same_look,
-)
-from freewill.core.types import SURVEY_FILE_BYTES, Spec, is_number, refuse_beyond
+from freewill.core.texts import LONGEST_TEXT, checked_text, same_look
+from freewill.core.types import SURVEY_FILE_BYTES, Spec, refuse_beyond
 from freewill.domain.alphabets.base import (
     Alphabet,
     attributes_of,
@@ -30,37 +22,40 @@ from freewill.domain.alphabets.base import (
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.cover import Cover
 from freewill.domain.documents import parsed
-from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism
-from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
+from freewill.domain.mechanisms.base import Mechanism, brief, is_mechanism
+from freewill.domain.mechanisms.registry import portable_alphabet, portable_spec
 from freewill.domain.mechanisms.shokri import Shokri
 from freewill.domain.messages import checked_send_within, message_bytes
 from freewill.domain.programs import check_programs, programs_of, take_laws
+from freewill.domain.survey_spec import (
+    COVER,
+    HEAD,
+    OPTIONAL,
+    PROGRAMS,
+    QUESTIONS_VERSION,
+    SURVEY_VERSION,
+    TABLES,
+    TEXTS,
+    WORDED_VERSION,
+    check_name,
+    faults,
+    hashed,
+    named_mechanisms,
+)
+from freewill.domain.survey_texts import ADDED, SurveyTexts, checked_words, listed
 from freewill.errors import SurveyError, printable, raised_as, several, shown, why
-
-SURVEY_VERSION = 1
-WORDED_VERSION = 2
-"""Of files with texts for people, tables or programs for devices, or a cover."""
-QUESTIONS_VERSION = 3
-"""Of files with several questions."""
-HEAD = "freewill survey"
-_NEEDED = (HEAD, "alphabet", "mechanisms")
-_TEXTS = ("title", "question", "question_id", "send_within")
-"""What is said to people, and within how many seconds their devices send."""
-_TABLES, _PROGRAMS, _COVER = "tables", "programs", "cover"
-_OPTIONAL = (*_TEXTS, _TABLES, _PROGRAMS, _COVER)
-"""Fields of version 2, beside the `description` of a mechanism."""
-_SHOWN = 8
 
 
 @dataclass(frozen=True)
-class Survey(Presented):
+class Survey(SurveyTexts, Presented):
     """An alphabet and the mechanisms that people choose from, each under a name.
 
     A report names its mechanism by this name or by the mechanism's `id`. For people there may be a
-    title, the question and a description of each choice. A `question_id` stays when the wording of
-    the question is mended: by it, or by the question itself, a device knows what it has answered
-    (docs/one-report.md). No text changes the id of a mechanism. With `send_within`, devices wait a
-    random while before they send, up to so many seconds (docs/devices.md).
+    title, the question, a description of each choice and all that `SurveyTexts` has. No text is
+    part of an id, of the survey or of a mechanism: texts may be mended while people answer. A short
+    `name` stays meanwhile; by a `question_id`, the name or the question's words a device knows what
+    it has answered (docs/one-report.md). With `send_within`, devices wait a random while before
+    they send, up to so many seconds (docs/devices.md).
 
     >>> import freewill as fw
     >>> ages = fw.Linear(0, 99)
@@ -129,13 +124,8 @@ class Survey(Presented):
             raise SurveyError(message) from None
 
     def _check_texts(self) -> None:
-        for name, longest, shortest in (
-            ("title", LONGEST_TITLE, 1),
-            ("question", LONGEST_TEXT, 1),
-            ("question_id", LONGEST_ID, SHORTEST_ID),
-        ):
-            if getattr(self, name) is not None:
-                checked_text(getattr(self, name), name, longest, SurveyError, shortest)
+        for name in ("title", "question", "question_id"):
+            checked_words(getattr(self, name), name)
         wanted = "texts by the names of mechanisms"
         described = self._mapping("descriptions", wanted, "{'careful': 'Within ten years.'}")
         for name, text in described.items():
@@ -147,6 +137,7 @@ class Survey(Presented):
             checked_text(text, f"description of {name!r}:", LONGEST_TEXT, SurveyError)
         object.__setattr__(self, "descriptions", MappingProxyType(described))
         object.__setattr__(self, "send_within", checked_send_within(self.send_within))
+        self._check_added(self.alphabet, self._called)
 
     def __hash__(self) -> int:
         return hash(tuple((name, mechanism.id) for name, mechanism in self.mechanisms.items()))
@@ -154,12 +145,18 @@ class Survey(Presented):
     def __reduce__(self) -> tuple[Any, ...]:
         texts = (self.title, self.question, self.question_id, dict(self.descriptions))
         offered = self.cover or dict(self.mechanisms)
-        return Survey, (self.alphabet, offered, *texts, self.send_within)
+        made = partial(Survey, **self._added())
+        return made, (self.alphabet, offered, *texts, self.send_within)
 
     @property
     def cover(self) -> Cover | None:
         """The cover of the choices, where which mechanism is used is drawn, too (`fw.Cover`)."""
         return self.mechanisms if isinstance(self.mechanisms, Cover) else None
+
+    @property
+    def _called(self) -> Iterable[str]:
+        """The names of mechanisms that people are shown."""
+        return self.mechanisms
 
     def find(self, name: str) -> Mechanism:
         """Return the mechanism of this name or id."""
@@ -202,8 +199,9 @@ class Survey(Presented):
             del spec["alphabet"]
             if name in self.descriptions:
                 spec["description"] = self.descriptions[name]
-        given = {name: getattr(self, name) for name in _TEXTS if getattr(self, name) is not None}
-        given |= {_COVER: self.cover.spec()} if self.cover else {}
+        own = {name: getattr(self, name) for name in TEXTS}
+        given = {name: said for name, said in own.items() if said is not None} | self._added()
+        given |= {COVER: self.cover.spec()} if self.cover else {}
         version = WORDED_VERSION if given or self.descriptions else SURVEY_VERSION
         return {HEAD: version, **given, "alphabet": alphabet, "mechanisms": mechanisms}
 
@@ -221,7 +219,7 @@ class Survey(Presented):
         solved = {n: m for n, m in self.mechanisms.items() if isinstance(m, Shokri)}
         tables = {name: mechanism.matrix.tolist() for name, mechanism in solved.items()}
         spec = self.spec()
-        return {**spec, HEAD: WORDED_VERSION, _TABLES: tables} if tables else spec
+        return {**spec, HEAD: WORDED_VERSION, TABLES: tables} if tables else spec
 
     def for_devices(self) -> Spec:
         """Return the description with all that a device needs to draw: solved laws and programs.
@@ -230,26 +228,26 @@ class Survey(Presented):
         value. A program says how a mechanism is drawn that freewill.js does not know by its name.
         """
         programs, spec = programs_of(self.mechanisms), self.with_laws()
-        return {**spec, HEAD: WORDED_VERSION, _PROGRAMS: programs} if programs else spec
+        return {**spec, HEAD: WORDED_VERSION, PROGRAMS: programs} if programs else spec
 
     @property
     def canonical(self) -> str:
-        """The description in one spelling: equal surveys, equal texts.
+        """What the id hashes, in one spelling: surveys with equal laws and names, equal texts.
 
         It has all laws that are solved for: of several that are optimal, reports follow one.
-        Programs for devices follow from the mechanisms, and are no part of it.
+        Programs for devices follow from the mechanisms; texts may be mended: neither is part of it.
         """
-        whole = self.with_laws()
-        return json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        laws = hashed(self.with_laws())
+        return json.dumps(laws, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @cached_property
     def id(self) -> str:
-        """The name of the survey, the same on every machine: 128 bits of a hash of all of it.
+        """What tells the survey from others, on every machine: 128 bits of a hash of its laws.
 
         >>> import freewill as fw
         >>> line = fw.Linear(0, 9)
         >>> first = fw.Survey(line, {"a": fw.KRR(line, 1.0), "b": fw.KRR(line, 2.0)})
-        >>> other = fw.Survey(line, {"b": fw.KRR(line, 2.0), "a": fw.KRR(line, 1.0)})
+        >>> other = fw.Survey(line, {"b": fw.KRR(line, 2.0), "a": fw.KRR(line, 1.0)}, title="Ages")
         >>> first.id == other.id, len(first.id)
         (True, 32)
         """
@@ -271,22 +269,22 @@ class Survey(Presented):
             from freewill.domain.questionnaire import questionnaire_from_spec  # noqa: PLC0415
 
             return questionnaire_from_spec(spec)
-        fault = next(_faults(spec), "")
+        fault = next(faults(spec), "")
         if fault:
             raise SurveyError(
                 f'{fault}: expected {{"{HEAD}": {SURVEY_VERSION}, "alphabet": ..., '
                 f'"mechanisms": ...}} and, in version {WORDED_VERSION}, if you like, '
-                f"{', '.join(_OPTIONAL)}. See docs/surveys.md."
+                f"{', '.join(OPTIONAL)}. See docs/surveys.md."
             )
         with raised_as(SurveyError):
             alphabet = alphabet_from_spec(spec["alphabet"])
             # Before any mechanism is built on it.
             refuse_vast(alphabet, SurveyError)
-            texts = {name: spec[name] for name in _TEXTS if name in spec}
-            mechanisms, descriptions = _named(spec)
-            take_laws(mechanisms, spec.get(_TABLES, {}))
-            check_programs(mechanisms, spec.get(_PROGRAMS, {}))
-            offered = Cover.from_spec(mechanisms, spec[_COVER]) if _COVER in spec else mechanisms
+            texts = {name: spec[name] for name in (*TEXTS, *ADDED) if name in spec}
+            mechanisms, descriptions = named_mechanisms(spec)
+            take_laws(mechanisms, spec.get(TABLES, {}))
+            check_programs(mechanisms, spec.get(PROGRAMS, {}))
+            offered = Cover.from_spec(mechanisms, spec[COVER]) if COVER in spec else mechanisms
             return cls(alphabet, offered, **texts, descriptions=descriptions)
 
     @classmethod
@@ -318,82 +316,3 @@ class Survey(Presented):
                 part.write_bytes(content)
         except OSError as error:
             raise SurveyError(f"{path} cannot be written: {why(error)}.") from None
-
-
-def check_name(name: Any) -> None:
-    r"""Refuse the name of a mechanism that is none, or that no file can hold.
-
-    >>> check_name("\ud83d")
-    Traceback (most recent call last):
-    freewill.errors.SurveyError: mechanism name '\ud83d': expected a text that is not empty, ...
-    """
-    if not (is_whole_text(name) and name):
-        expected = "expected a text that is not empty, without halves of characters."
-        raise SurveyError(f"mechanism name {shown(name)}: {expected}")
-
-
-def _faults(spec: Any) -> Iterator[str]:
-    """Say what is wrong with the outer form of a survey; only the first is sure to be a fault."""
-    if not isinstance(spec, dict):
-        yield f"a survey of type {type(spec).__name__}"
-    version = spec.get(HEAD)
-    # Before any field that another version alone may have.
-    if is_number(version) and version not in (SURVEY_VERSION, WORDED_VERSION):
-        raise SurveyError(
-            f"survey version {shown(version)}: this release reads versions {SURVEY_VERSION}, "
-            f"{WORDED_VERSION} and {QUESTIONS_VERSION}. Update freewill, or write the survey again."
-        )
-    yield from (f"no field {name!r}" for name in _NEEDED if name not in spec)
-    unknown = sorted(map(str, spec.keys() - {*_NEEDED, *_OPTIONAL}))
-    yield from (f"unknown field {shown(name)}" for name in unknown)
-    if not is_number(version) or not isinstance(spec["alphabet"], dict):
-        yield f"version {version!r} or alphabet {spec['alphabet']!r}"
-    entries = spec["mechanisms"]
-    if not isinstance(entries, dict | list):
-        yield f"mechanisms of type {type(entries).__name__}"
-    entries = list(entries.values()) if isinstance(entries, dict) else entries
-    yield from (f"mechanism {entry!r}" for entry in entries if not isinstance(entry, dict))
-    for name in (_TABLES, _PROGRAMS):
-        if not isinstance(spec.get(name, {}), dict):
-            yield f"{name} {shown(spec[name])}"
-    newer = [name for name in _OPTIONAL if name in spec]
-    newer += ["description"] * any("description" in entry for entry in entries)
-    if newer and version == SURVEY_VERSION:
-        yield f'{newer[0]!r}, a field of "{HEAD}": {WORDED_VERSION}, in version {SURVEY_VERSION}'
-
-
-def _named(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]]:
-    """Rebuild the mechanisms, each with the survey's alphabet unless it brings its own.
-
-    Beside them stand their descriptions, which are no part of a mechanism.
-    """
-    entries = survey["mechanisms"]
-    pairs = entries.items() if isinstance(entries, dict) else ((None, entry) for entry in entries)
-    named: dict[str, Mechanism] = {}
-    described: dict[str, str] = {}
-    for key, entry in pairs:
-        spec = {"version": SPEC_VERSION, "alphabet": survey["alphabet"], **entry}
-        given = spec.pop("name", None) if key is None else key
-        text = spec.pop("description", None)
-        with raised_as(SurveyError, f"mechanism {given or len(named) + 1!r}: "):
-            if spec["alphabet"] != survey["alphabet"]:
-                refuse_vast(alphabet_from_spec(spec["alphabet"]), SurveyError)
-            mechanism = from_spec(spec)
-        name = mechanism.id if given is None or given == "" else given
-        check_name(name)
-        if name in named:
-            raise SurveyError(f"mechanism {name!r} is named twice: names must differ.")
-        named[name] = mechanism
-        if text is not None:
-            described[name] = text
-    return named, described
-
-
-def listed(names: Iterable[str]) -> str:
-    """Show a few of the names.
-
-    >>> listed(["a", "b"])
-    "one of 'a', 'b'"
-    """
-    some = list(names)
-    return f"one of {', '.join(map(repr, some[:_SHOWN]))}{', ...' if len(some) > _SHOWN else ''}"

@@ -34,13 +34,18 @@ export function canonical(value, whole = false) {
 const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|[^\s{}[\]:,"]+/gs;
 /** The field that says that a file is a survey, and of which version. */
 export const HEAD = "freewill survey";
-/** Fields of version 1: any other, and descriptions, make a survey one of version 2. */
+/** Fields of version 1: any other makes a survey one of version 2. */
 const OF_VERSION_1 = [HEAD, "alphabet", "mechanisms"];
+/** Fields that are no part of a survey's id: texts may be mended, and programs follow from the mechanisms. */
+const UNHASHED = new Set([
+  ...["title", "question", "introduction", "contact", "consent", "logo", "language"],
+  ...["translations", "background", "period", "programs"],
+]);
 
 /**
  * Return the id of a survey from its text, as `Survey.save` of freewill for Python or a collector writes it.
  *
- * All of it is hashed but the order of names and the programs, which follow from the mechanisms.
+ * Laws and names are hashed, in whatever order; no texts.
  *
  * @param {string} text valid JSON, of a survey
  * @returns {string}
@@ -69,7 +74,7 @@ const hashed = (text) => sha256(new TextEncoder().encode(text)).slice(0, 32);
 function inOneSpelling(text, whole) {
   /** @type {{close: string, pairs: [string, string][]}[]} the objects and lists around, with what they hold so far */
   const around = [{ close: "", pairs: [] }];
-  let [key, described] = ["", false];
+  let key = "";
   /** @type {string[]} the key at which each of them stands */
   const path = [];
   const put = (/** @type {string} */ token) => around[around.length - 1].pairs.push([key, token]);
@@ -80,24 +85,26 @@ function inOneSpelling(text, whole) {
       around.push({ close: token === "{" ? "}" : "]", pairs: [] });
     } else if (token === last.close) {
       around.pop();
-      const top = path.length === 1;
-      const question = path.length === 3 && path[1] === "questions";
-      if (!whole && (top || question)) last.pairs = last.pairs.filter(([name]) => name !== "programs");
-      if (!whole && top) last.pairs = last.pairs.map(([name, one]) => [name, name === HEAD ? version(one, last.pairs, described) : one]);
+      if (!whole) last.pairs = hashedOf(last.pairs, path);
       key = path.pop() ?? "";
       put(joined(last));
-    } else if (token === ":") {
-      key = JSON.parse(/** @type {[string, string]} */ (last.pairs.pop())[1]);
-      described ||= key === "description" && path.length === 3 && path[1] === "mechanisms";
-    } else if (token !== ",") put(token.startsWith('"') ? quoted(JSON.parse(token)) : token);
+    } else if (token === ":") key = JSON.parse(/** @type {[string, string]} */ (last.pairs.pop())[1]);
+    else if (token !== ",") put(token.startsWith('"') ? quoted(JSON.parse(token)) : token);
   }
   return around[0].pairs[0]?.[1] ?? "";
 }
 
-/** @type {(given: string, pairs: [string, string][], described: boolean) => string} without what devices alone need */
-function version(given, pairs, described) {
-  if (given !== "1" && given !== "2") return given;
-  return described || pairs.some(([name]) => !OF_VERSION_1.includes(name)) ? "2" : "1";
+/** @type {(pairs: [string, string][], path: string[]) => [string, string][]} what the id hashes of an object that stands there */
+function hashedOf(pairs, path) {
+  const questions = path[1] === "questions";
+  const survey = path.length === 1 || (questions && path.length === 3);
+  const mechanism = path.length === (questions ? 5 : 3) && path[questions ? 3 : 1] === "mechanisms";
+  if (mechanism) return pairs.filter(([name]) => name !== "description");
+  if (!survey) return pairs;
+  const kept = pairs.filter(([name]) => !UNHASHED.has(name));
+  const newer = kept.some(([name]) => !OF_VERSION_1.includes(name));
+  const version = (/** @type {string} */ given) => (given === "1" || given === "2" ? (newer ? "2" : "1") : given);
+  return kept.map(([name, one]) => [name, name === HEAD ? version(one) : one]);
 }
 
 /** @type {(whole: {close: string, pairs: [string, string][]}) => string} JSON, its keys in the order of Python */

@@ -10,8 +10,9 @@ import { ENGLISH, filled } from "./figures.js";
 import { HEAD, sha256 } from "./ids.js";
 import { checkSendWithin, messageBytes } from "./messages.js";
 import { Survey, sameWords } from "./survey.js";
+import { WHOLE, checkedTexts } from "./wording.js";
 
-const FIELDS = [HEAD, "title", "questions", "weights", "send_within"];
+const FIELDS = [HEAD, "title", ...WHOLE, "translations", "questions", "weights", "send_within"];
 /** Between the names of what was chosen for each question. */
 const JOINED = " + ";
 const MOST_OFFERED = 256;
@@ -19,8 +20,9 @@ const ONE_LINE = /^(?: |[^\p{C}\p{Z}])+$/u;
 
 /** Questions by name; for each of them a person chooses a mechanism. */
 export class Questionnaire {
-  /** @type {(questions: Map<string, Survey>, title?: string | null, send_within?: number | null) => void} */
-  constructor(questions, title = null, send_within = null) {
+  /** @type {(questions: Map<string, Survey>, texts?: Record<string, any>) => void} title, send_within and all else of the whole */
+  constructor(questions, texts = {}) {
+    const { title = null, send_within = null } = texts;
     checkText(title, "title", 1, 200);
     checkSendWithin(send_within);
     const known = new Map();
@@ -40,9 +42,7 @@ export class Questionnaire {
     if (records > LARGEST) {
       throw new FreewillError(`a product with ${records} records: at most 2^53 can be numbered. Ask fewer questions at once.`);
     }
-    this.title = title;
-    this.questions = questions;
-    this.send_within = send_within;
+    Object.assign(this, { title, questions, send_within, ...checkedTexts(texts, null, []) });
     Object.freeze(this);
   }
 
@@ -69,7 +69,7 @@ export class Questionnaire {
         throw new FreewillError(`question ${place + 1} is ${shown(entry)}: expected an object with a name, on one line.`);
       }
       if (questions.has(name)) throw new FreewillError(`question ${shown(name)} comes twice: names must differ.`);
-      const whole = ["title", "send_within", HEAD].find((field) => Object.hasOwn(own, field));
+      const whole = ["title", "send_within", ...WHOLE, HEAD].find((field) => Object.hasOwn(own, field));
       if (whole) throw new FreewillError(`question ${shown(name)} has ${shown(whole)}, which the whole survey has.`);
       try {
         questions.set(name, Survey.parse({ [HEAD]: 2, ...own }, how));
@@ -79,7 +79,7 @@ export class Questionnaire {
       }
     }
     checkWeights(spec.weights ?? null, questions);
-    return new Questionnaire(questions, spec.title ?? null, spec.send_within ?? null);
+    return new Questionnaire(questions, spec);
   }
 }
 

@@ -14,6 +14,7 @@ import { checkSendWithin, messageBytes } from "./messages.js";
 import { Programmed } from "./programs.js";
 import { Questionnaire } from "./questionnaire.js";
 import { mechanismFromSpec } from "./registry.js";
+import { ADDED, checkWords, checkedTexts, lookOf } from "./wording.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
@@ -25,16 +26,11 @@ const VERSIONS = [1, 2];
 /** Of surveys with several questions. */
 const QUESTIONS_VERSION = 3;
 const NEEDED = [HEAD, "alphabet", "mechanisms"];
-/** @type {[string, number, number][]} fields with their least and greatest number of characters */
-const TEXTS = [
-  ["title", 1, 200],
-  ["question", 1, 1000],
-  ["question_id", 8, 200],
-];
+const TEXTS = ["title", "question", "question_id"];
 const LONGEST_DESCRIPTION = 1000;
 /** Of version 2, what devices draw by: laws that are solved for, and programs; by mechanism. */
 const DRAWN_BY = ["tables", "programs"];
-const OPTIONAL = [...TEXTS.map(([name]) => name), "send_within", ...DRAWN_BY, "cover"];
+const OPTIONAL = [...TEXTS, "send_within", ...ADDED, ...DRAWN_BY, "cover"];
 const ID = /^[0-9a-f]{16}$/;
 
 /**
@@ -55,7 +51,7 @@ export class Survey {
   /**
    * @param {Alphabet} alphabet
    * @param {Map<string, Mechanism>} mechanisms
-   * @param {Record<string, any>} [texts] title, question, question_id and send_within, which it has
+   * @param {Record<string, any>} [texts] title, question, question_id, send_within and all else that it says
    * @param {Map<string, string>} [descriptions]
    * @param {Map<number, string>} [undrawable] what else it offers, by the places between these
    * @param {any} [cover] the description of its cover, where it has one
@@ -70,9 +66,10 @@ export class Survey {
     this.#descriptions = descriptions;
     this.#undrawable = undrawable;
     const { title = null, question = null, question_id = null, send_within = null } = texts;
-    Object.assign(this, { title, question, question_id, send_within });
+    const names = [...mechanisms.keys(), ...undrawable.values()];
+    Object.assign(this, { title, question, question_id, send_within, ...checkedTexts(texts, alphabet, names) });
     checkSendWithin(send_within);
-    for (const [name, least, most] of TEXTS) checkText(this[name], name, least, most);
+    for (const name of TEXTS) checkWords(this[name], name);
     for (const [name, text] of descriptions) {
       checkText(text, `description of ${shown(name)}:`, 1, LONGEST_DESCRIPTION);
     }
@@ -107,8 +104,7 @@ export class Survey {
     });
     const looks = new Map();
     for (const [name] of entries) {
-      // What people see of it: without blanks and marks that nobody sees.
-      const look = name.normalize("NFKC").replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Z}]/gu, "");
+      const look = lookOf(name);
       if (looks.has(look)) {
         throw new FreewillError(`${shown(looks.get(look))} and ${shown(name)} look the same to people: rename one.`);
       }

@@ -1,0 +1,202 @@
+"""What a survey says to people, its short name, and by which spans of time it is counted.
+
+Texts may be mended while people answer: none of them is part of what the id of a survey hashes.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from freewill.core.texts import (
+    LONGEST_ID,
+    LONGEST_TEXT,
+    LONGEST_TITLE,
+    SHORTEST_ID,
+    checked_text,
+    same_look,
+)
+from freewill.core.types import Spec
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.background import checked_background, checked_picture
+from freewill.errors import SurveyError, several, shown
+
+PERIODS = ("day", "week", "month", "none")
+LOGO_BYTES = 1 << 16
+_LONGEST_INTRODUCTION = 4000
+_LENGTHS = {
+    "title": (1, LONGEST_TITLE),
+    "question": (1, LONGEST_TEXT),
+    "question_id": (SHORTEST_ID, LONGEST_ID),
+    "contact": (1, LONGEST_TITLE),
+    "consent": (1, LONGEST_TEXT),
+}
+_ADDRESS = re.compile("[a-z0-9]+(-[a-z0-9]+)*")
+_SHORTEST_NAME, _LONGEST_NAME = 2, 60
+_ID = re.compile("[0-9a-f]{32}")
+_SHOWN = 8
+_LANGUAGE = re.compile("[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
+_MOST_LANGUAGES = 100
+_BY_MECHANISM = ("descriptions", "names")
+_TRANSLATED = ("title", "question", "introduction", "contact", "consent")
+WHOLE = ("name", "period", "introduction", "contact", "consent", "logo", "language")
+"""Fields that a survey of several questions has once, and none of its questions."""
+ADDED = (*WHOLE, "translations", "background")
+"""The fields of `SurveyTexts`, in the order of a file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurveyTexts:
+    """What surveys of one question and of several have beside alphabet and mechanisms.
+
+    `name` stands in addresses (`/s/commute`) and stays while texts are mended. By `period`, a day,
+    a week (also if left out), a month or "none", the collector keeps counts apart. `language` is
+    that of the survey's own texts, and `translations` has them in others, with the `names` of
+    mechanisms and the `labels` of values as people are shown them; what is sent stays as it is.
+    `logo` is a picture as a data: address, `background` what lies under the cells of a map
+    (docs/surveys.md).
+    """
+
+    name: str | None = None
+    period: str | None = None
+    introduction: str | None = None
+    contact: str | None = None
+    consent: str | None = None
+    logo: str | None = None
+    language: str | None = None
+    translations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    background: Mapping[str, Any] | None = None
+
+    def _check_added(self, alphabet: Alphabet, mechanisms: Iterable[str]) -> None:
+        """Check the fields above, of a survey over an alphabet with mechanisms of these names."""
+        checked_name(self.name)
+        if self.period is not None and self.period not in PERIODS:
+            raise SurveyError(f"period={shown(self.period)}: expected {listed(PERIODS)}.")
+        for name in ("introduction", "contact", "consent"):
+            checked_words(getattr(self, name), name)
+        if self.logo is not None:
+            checked_picture(self.logo, "logo", LOGO_BYTES, ("png", "jpeg", "webp", "svg+xml"))
+        if self.language is not None:
+            _check_language(self.language, "language")
+        background = checked_background(self.background, alphabet)
+        object.__setattr__(self, "background", background)
+        translations = _translations(self.translations, self.language, alphabet, [*mechanisms])
+        object.__setattr__(self, "translations", translations)
+
+    def _added(self) -> Spec:
+        """Return the fields above that were given, ready for JSON."""
+        given = {name: getattr(self, name) for name in ADDED}
+        given["translations"] = {tag: dict(words) for tag, words in self.translations.items()}
+        given["background"] = self.background and dict(self.background)
+        return {name: what for name, what in given.items() if what is not None and what != {}}
+
+
+def checked_name(given: Any) -> None:
+    """Refuse a short name that could not stand in an address, or could be an id.
+
+    >>> checked_name("commute")
+    >>> checked_name("How we travel")
+    Traceback (most recent call last):
+    freewill.errors.SurveyError: name='How we travel': expected 2 to 60 small letters a to z, ...
+    """
+    if given is None:
+        return
+    fits = isinstance(given, str) and _SHORTEST_NAME <= len(given) <= _LONGEST_NAME
+    if not fits or not _ADDRESS.fullmatch(given) or _ID.fullmatch(given):
+        raise SurveyError(
+            f"name={shown(given)}: expected {_SHORTEST_NAME} to {_LONGEST_NAME} small letters a to "
+            f"z, digits and single hyphens between them, such as 'commute-2026', and no id."
+        )
+
+
+def checked_words(given: Any, name: str, what: str = "") -> None:
+    r"""Refuse a text of a survey that cannot be shown to people; the introduction may have lines.
+
+    >>> checked_words("Who we are.\n\nWhat we ask.", "introduction")
+    >>> checked_words("a\nb", "contact")
+    Traceback (most recent call last):
+    freewill.errors.SurveyError: contact 'a\nb': '\n' is a control character, a line end or ...
+    """
+    if given is None:
+        return
+    called = what or name
+    if name != "introduction" or not isinstance(given, str):
+        shortest, longest = _LENGTHS.get(name, (1, LONGEST_TEXT))
+        checked_text(given, called, longest, SurveyError, shortest)
+        return
+    if len(given) > _LONGEST_INTRODUCTION:
+        many = several(len(given), "character")
+        raise SurveyError(f"{called} has {many}: expected at most {_LONGEST_INTRODUCTION:,}.")
+    for line in [line for line in given.split("\n") if line] or [""]:
+        checked_text(line, called, _LONGEST_INTRODUCTION, SurveyError)
+
+
+def _check_language(given: Any, what: str) -> None:
+    if not (isinstance(given, str) and _LANGUAGE.fullmatch(given)):
+        raise SurveyError(f"{what} {shown(given)}: expected a tag such as 'de' or 'pt-BR'.")
+
+
+def _translations(
+    given: Any, own: str | None, alphabet: Alphabet, mechanisms: list[str]
+) -> Mapping[str, Mapping[str, Any]]:
+    if given is None:
+        return MappingProxyType({})
+    if not isinstance(given, Mapping) or len(given) > _MOST_LANGUAGES:
+        raise SurveyError(
+            f"translations={shown(given)}: expected texts by language, of at most "
+            f"{_MOST_LANGUAGES}, such as {{'de': {{'question': 'Wie alt sind Sie?'}}}}."
+        )
+    checked = {}
+    for tag, words in given.items():
+        _check_language(tag, "translation into")
+        if tag == own:
+            raise SurveyError(
+                f"a translation into {tag!r}, the survey's own language: leave one of them out."
+            )
+        checked[tag] = _translation(words, tag, alphabet, mechanisms)
+    return MappingProxyType(checked)
+
+
+def _translation(
+    given: Any, tag: str, alphabet: Alphabet, mechanisms: list[str]
+) -> Mapping[str, Any]:
+    fields = (*_TRANSLATED, *_BY_MECHANISM, "labels")
+    if not isinstance(given, Mapping):
+        raise SurveyError(f"translation {tag!r} is {shown(given)}: expected texts by their names.")
+    for name, words in given.items():
+        what = f"translation {tag!r}: {name}"
+        if name not in fields:
+            raise SurveyError(f"translation {tag!r} of {shown(name)}: expected {listed(fields)}.")
+        if name in _TRANSLATED:
+            checked_words("" if words is None else words, name, what)
+        else:
+            offered = list(alphabet.labels) if name == "labels" else mechanisms
+            _check_shown(words, what, offered, unlike=name != "descriptions")
+    plain = {n: dict(words) if isinstance(words, Mapping) else words for n, words in given.items()}
+    return MappingProxyType(plain)
+
+
+def _check_shown(given: Any, what: str, offered: list[str], *, unlike: bool) -> None:
+    """Refuse texts for anything else than is offered, and ones that people could not tell apart."""
+    if not isinstance(given, Mapping):
+        raise SurveyError(f"{what} {shown(given)}: expected an object of texts.")
+    for key, text in given.items():
+        if key not in offered:
+            expected = f"expected {listed(offered)}" if offered else "there are none"
+            raise SurveyError(f"{what} of {shown(key)}, which is not on offer: {expected}.")
+        checked_text(text, f"{what} of {key!r}:", LONGEST_TEXT, SurveyError)
+    looks: dict[str, str] = {}
+    for key in offered if unlike else ():
+        if (other := looks.setdefault(same_look(given.get(key, key)), key)) != key:
+            raise SurveyError(f"{what}: {other!r} and {key!r} look the same to people: rename one.")
+
+
+def listed(names: Iterable[str]) -> str:
+    """Show a few of the names.
+
+    >>> listed(["a", "b"])
+    "one of 'a', 'b'"
+    """
+    some = list(names)
+    return f"one of {', '.join(map(repr, some[:_SHOWN]))}{', ...' if len(some) > _SHOWN else ''}"
