@@ -19,7 +19,7 @@ from freewill.device.explain_questions import (
 from freewill.device.facts import Facts, facts
 from freewill.device.picture import Style, as_svg, as_text, highest
 from freewill.device.sentences import Told
-from freewill.device.translated import SurveyTexts, survey_texts
+from freewill.device.translated import ShownTexts, survey_texts
 from freewill.device.words import Words, words
 from freewill.domain.cover import Cover
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
@@ -214,7 +214,7 @@ def _seen(survey: Survey, said: Words) -> str:
     return said.say(str(survey.alphabet.spec()["kind"]), "menu", "seen")
 
 
-def _of_choices(survey: Survey, own: SurveyTexts) -> dict[str, Explanation]:
+def _of_choices(survey: Survey, own: ShownTexts) -> dict[str, Explanation]:
     """Say what each choice promises and, under a cover, what may be used in its place."""
     style = Style(own.words, own.labels)
     choices = {

@@ -8,7 +8,7 @@ from freewill.device.words import Words, languages, words
 
 
 @dataclass(frozen=True, eq=False)
-class SurveyTexts:
+class ShownTexts:
     """What people read of a survey, and the words around it."""
 
     words: Words
@@ -19,7 +19,7 @@ class SurveyTexts:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-def survey_texts(survey: Any, language: str | None = None) -> SurveyTexts:
+def survey_texts(survey: Any, language: str | None = None) -> ShownTexts:
     """Return the texts of a survey, or of several questions, in a language.
 
     Without a language it is the survey's own; words that there are not in it are English. Where the
@@ -34,11 +34,11 @@ def survey_texts(survey: Any, language: str | None = None) -> SurveyTexts:
     >>> told.question, told.labels["yes"], told.words.language
     ('Rauchen Sie?', 'ja', 'de')
     """
-    own = getattr(survey, "language", None) or "en"
+    own = survey.language or "en"
     known = own.lower().partition("-")[0] in languages()
     said = words(language) if language is not None else words(own if known else "en")
-    given = _nearest(getattr(survey, "translations", None) or {}, language or own)
-    return SurveyTexts(
+    given = _nearest(survey.translations, language or own)
+    return ShownTexts(
         said,
         title=given.get("title") or survey.title or "",
         question=given.get("question") or getattr(survey, "question", None) or "",

@@ -15,6 +15,7 @@ export { explain, explainChoice, explainOdds, explainSurvey } from "./explain.js
 export { Family } from "./family.js";
 export { ENGLISH, Words } from "./figures.js";
 export { hexadecimal, surveyId } from "./ids.js";
+export { LANGUAGES, bestLanguage } from "./languages.js";
 export { chancesFrom } from "./law.js";
 export { checkLogged, verifyLog } from "./log.js";
 export { Geometric, Identity, KRR, Matrix, PlanarGeometric, RAPPOR, Shokri, Silent } from "./mechanisms.js";

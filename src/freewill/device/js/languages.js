@@ -4,9 +4,16 @@
  */
 
 import { ENGLISH, Words } from "./figures.js";
+import GERMAN from "./words-de.js";
+import SPANISH from "./words-es.js";
+import FRENCH from "./words-fr.js";
+import ITALIAN from "./words-it.js";
+import PORTUGUESE from "./words-pt.js";
+
+const OTHERS = [GERMAN, SPANISH, FRENCH, ITALIAN, PORTUGUESE];
 
 /** @type {ReadonlyMap<string, Words>} */
-export const LANGUAGES = new Map([ENGLISH, ...[].map((texts) => new Words(texts))].map((words) => [words.language, words]));
+export const LANGUAGES = new Map([ENGLISH, ...OTHERS.map((texts) => new Words(texts))].map((words) => [words.language, words]));
 
 /**
  * Return the first of some languages that there is: by its tag or, of "de-CH", as "de".

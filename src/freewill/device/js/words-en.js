@@ -161,7 +161,8 @@ export default {
       "once": "The report is drawn once, by chance, here in your browser. You see it before it is sent. It will not be drawn again: whoever had two could guess your answer better.",
       "draw": "Draw my noisy report",
       "drawing": "Drawing.",
-      "back": "Back"
+      "back": "Back",
+      "scale": "The pictures are of your own answer, and all of them have one scale."
     },
     "several": {
       "place": "{number} of {many}. {words}",
@@ -209,13 +210,13 @@ export default {
       "says": "Your report says:",
       "unsaid": "nothing: you chose not to answer.",
       "silent": "nothing: by chance, and whatever your answer is.",
-      "sign": "sign {value}, one of {outputs}",
+      "sign": "sign {sign}, one of {outputs}",
       "yes": "yes to {many} of {size} {values}:",
       "none": "no to all {size} {values}.",
       "one": "one of these {many} of {size} {values}:",
       "nothing": "none of the {size} {values}.",
       "hash": "That is group {group}, by the number {seed}, which was drawn by chance.",
-      "hadamard": "That is what sign {value}, one of {all}, stands for.",
+      "hadamard": "That is what sign {sign}, one of {all}, stands for.",
       "others": "and {many} more",
       "hidden": "Your true answer is not in it. The report was drawn by chance: it may happen to be the same or not, and whoever reads it cannot be sure.",
       "bits": "Your true answer is not in it. Every yes and no was drawn by chance: the one to your own may be either, and whoever reads it cannot be sure.",
