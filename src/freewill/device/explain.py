@@ -180,8 +180,8 @@ def explain(given: Any, choice: Any = None, *, language: str | None = None) -> A
     your report, one can seem at most 2 times as likely as the other after it.
     The further apart two values are, the more your report tells: at 33 years, one of them can seem
     at most 29 times as likely as the other.
-    >>> print(fw.explain(fw.KRR(ages, epsilon=3.0), language="de").sentences[0])
-    Mit einer Wahrscheinlichkeit von 17 % ist Ihr Bericht Ihr wahrer Wert.
+    >>> print(fw.explain(fw.KRR(ages, epsilon=3.0), language="pt").sentences[0])
+    A probabilidade de o seu relato ser o seu valor verdadeiro é de 17%.
     """
     if isinstance(given, Survey | Questionnaire):
         own = survey_texts(given, language)

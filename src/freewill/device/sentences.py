@@ -125,7 +125,7 @@ class Told:
         return self.say("odds", which, odds=self.words.odds(epsilon))
 
     def _geo(self, nearest: float, typical: float, widest: float) -> Iterator[str]:
-        """Say within which distance values stay within 2 times as likely, and what is told beyond."""
+        """Say how near values stay within 2 times as likely, and what is told beyond."""
         epsilon, reach = self.facts.epsilon, _TWICE / self.facts.epsilon
         if epsilon * widest <= _TWICE:
             yield self._any(epsilon * widest)

@@ -28,7 +28,7 @@ def survey_texts(survey: Any, language: str | None = None) -> ShownTexts:
     >>> import freewill as fw
     >>> votes = fw.Categorical(["yes", "no"])
     >>> german = {"question": "Rauchen Sie?", "labels": {"yes": "ja", "no": "nein"}}
-    >>> asked = fw.Survey(votes, [fw.KRR(votes, 1.0)], question="Do you smoke?",
+    >>> asked = fw.Survey(votes, {"k": fw.KRR(votes, 1.0)}, question="Do you smoke?",
     ...                   translations={"de": german})
     >>> told = survey_texts(asked, "de-AT")
     >>> told.question, told.labels["yes"], told.words.language

@@ -191,15 +191,19 @@ def _words(language: str) -> Words:
         read_words(_FOLDER.joinpath(f"words-{name}.js").read_text(encoding="utf-8"))
         for name in (_ENGLISH, language)
     )
-    return Words(_over(english, own))
+    return Words(over(english, own))
 
 
-def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Return texts over those of another language, which stand in where one is missing."""
+def over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Return texts over those of another language, which stand in where one is missing.
+
+    >>> over({"a": {"b": "but", "c": "cat"}}, {"a": {"b": "aber"}})
+    {'a': {'b': 'aber', 'c': 'cat'}}
+    """
 
     def text(name: str) -> Any:
         low, high = below.get(name), above.get(name, below.get(name))
-        return _over(low, high) if isinstance(low, dict) and isinstance(high, dict) else high
+        return over(low, high) if isinstance(low, dict) and isinstance(high, dict) else high
 
     return {name: text(name) for name in below | above}
 

@@ -19,6 +19,7 @@ const LEAST = 0.001;
 const MOST = 0.999;
 const LN_MILLION = Math.log(1e6);
 const LEAST_GAIN = 1e-4;
+const VAST = 1e15;
 
 /** @type {(template: string, gaps: Record<string, any>) => string} with its named gaps filled */
 export function filled(template, gaps) {
@@ -73,9 +74,14 @@ export class Words {
     return filled(template, { ...(nouns[kind] ?? nouns.linear), ...gaps });
   }
 
+  /** @type {(number: number) => string} which plural form it asks for; of vast numbers not all browsers know */
+  #form(number) {
+    return this.#plural.select(Math.min(number, VAST));
+  }
+
   /** @type {(forms: Record<string, string>, number: number, gaps?: Record<string, any>) => string} by the number */
   counted(forms, number, gaps = {}) {
-    const form = forms[this.#plural.select(number)] ?? forms.other;
+    const form = forms[this.#form(number)] ?? forms.other;
     return filled(form, { many: this.inDigits(number, 10), ...gaps });
   }
 
@@ -127,7 +133,7 @@ export class Words {
   unit(unit, number) {
     const { units } = this.texts;
     const known = Object.hasOwn(units, unit) ? units[unit] : Object.values(units).find(({ one }) => one === unit);
-    const form = this.#plural.select(number);
+    const form = this.#form(number);
     if (known) return known[form] ?? known.other;
     return form === "one" || this.language !== "en" ? unit : several(unit);
   }

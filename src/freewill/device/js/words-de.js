@@ -4,7 +4,7 @@ export default {
   "direction": "ltr",
   "nouns": {
     "categorical": {
-      "value": "Antwort", "values": "Antworten", "values_dat": "Antworten", "true": "Ihre wahre Antwort",
+      "noun": "Antwort", "nouns": "Antworten", "values_dat": "Antworten", "true": "Ihre wahre Antwort",
       "true_acc": "Ihre wahre Antwort", "yours": "Ihre Antwort", "yours_gen": "Ihrer Antwort",
       "same_dat": "derselben Antwort", "every_dat": "jeder Antwort", "ours_dat": "Ihrer eigenen",
       "each_dat": "jeder anderen", "none_dat": "keiner anderen", "each_nom": "jede andere",
@@ -13,7 +13,7 @@ export default {
       "each_up": "Jede andere"
     },
     "linear": {
-      "value": "Wert", "values": "Werte", "values_dat": "Werten", "true": "Ihr wahrer Wert",
+      "noun": "Wert", "nouns": "Werte", "values_dat": "Werten", "true": "Ihr wahrer Wert",
       "true_acc": "Ihren wahren Wert", "yours": "Ihr Wert", "yours_gen": "Ihres Werts",
       "same_dat": "demselben Wert", "every_dat": "jedem Wert", "ours_dat": "Ihrem eigenen",
       "each_dat": "jedem anderen", "none_dat": "keinem anderen", "each_nom": "jeder andere",
@@ -22,7 +22,7 @@ export default {
       "each_up": "Jeder andere"
     },
     "grid": {
-      "value": "Ort", "values": "Orte", "values_dat": "Orten", "true": "Ihr wahrer Ort",
+      "noun": "Ort", "nouns": "Orte", "values_dat": "Orten", "true": "Ihr wahrer Ort",
       "true_acc": "Ihren wahren Ort", "yours": "Ihr Ort", "yours_gen": "Ihres Orts", "same_dat": "demselben Ort",
       "every_dat": "jedem Ort", "ours_dat": "Ihrem eigenen", "each_dat": "jedem anderen",
       "none_dat": "keinem anderen", "each_nom": "jeder andere", "own_acc": "Ihren eigenen",
@@ -42,8 +42,8 @@ export default {
   "warnings": {
     "nothing": "Vorsicht: Das verbirgt nichts.",
     "truth": "Vorsicht: Das verbirgt so gut wie nichts. Von allen Berichten verraten {chance} {true_values}.",
-    "weak": "Vorsicht: Dieses Versprechen ist schwach. Zwei {values} lassen sich an einem Bericht fast sicher unterscheiden.",
-    "weak_typical": "Vorsicht: Dieses Versprechen ist schwach. Zwei blind gewählte {values} liegen im Mittel {distance} auseinander, und bei diesem Abstand lassen sie sich an einem Bericht fast sicher unterscheiden."
+    "weak": "Vorsicht: Dieses Versprechen ist schwach. Zwei {nouns} lassen sich an einem Bericht fast sicher unterscheiden.",
+    "weak_typical": "Vorsicht: Dieses Versprechen ist schwach. Zwei blind gewählte {nouns} liegen im Mittel {distance} auseinander, und bei diesem Abstand lassen sie sich an einem Bericht fast sicher unterscheiden."
   },
   "menu": {
     "seen": "Die Sammelstelle sieht, welchen Schutz Sie wählen. Wenn Sie ihn nach {yours_dat} wählen, verrät auch die Wahl etwas darüber."
@@ -55,33 +55,33 @@ export default {
   "truth": {
     "always": "Ihr Bericht ist immer {true}.",
     "chance": "Mit einer Wahrscheinlichkeit von {chance} ist Ihr Bericht {true}.",
-    "range": "Mit einer Wahrscheinlichkeit zwischen {low} und {high} ist Ihr Bericht {true}, je nach {value}.",
+    "range": "Mit einer Wahrscheinlichkeit zwischen {low} und {high} ist Ihr Bericht {true}, je nach {noun}.",
     "never": "Ihr Bericht ist nie {true}.",
     "bits": "Ihr Bericht sagt zu {every_dat} Ja oder Nein. Zu {ours_dat} sagt er mit einer Wahrscheinlichkeit von {own} Ja, zu {each_dat} mit einer Wahrscheinlichkeit von {other}.",
     "bits_alone": "Die Wahrscheinlichkeit, dass er zu {ours_dat} und zu {none_dat} Ja sagt, ist {chance}.",
     "subset": "Ihr Bericht nennt {many} von {size} {values_dat}. {own_up} ist mit einer Wahrscheinlichkeit von {own} darunter, {each_nom} mit einer Wahrscheinlichkeit von {other}.",
-    "hash": "Eine Zufallszahl teilt alle {values} in {many} Gruppen ein. Ihr Bericht ist diese Zahl und eine Gruppe: mit einer Wahrscheinlichkeit von {own} die Gruppe {yours_gen}.",
-    "bloom": "Ein Fingerabdruck {yours_gen} markiert einige von {many} Stellen, und andere {values} markieren zum Teil dieselben. Ihr Bericht sagt zu jeder Stelle Ja oder Nein: zu einer der eigenen mit einer Wahrscheinlichkeit von {own} Ja, zu jeder anderen mit einer Wahrscheinlichkeit von {other}.",
+    "hash": "Eine Zufallszahl teilt alle {nouns} in {many} Gruppen ein. Ihr Bericht ist diese Zahl und eine Gruppe: mit einer Wahrscheinlichkeit von {own} die Gruppe {yours_gen}.",
+    "bloom": "Ein Fingerabdruck {yours_gen} markiert einige von {many} Stellen, und andere {nouns} markieren zum Teil dieselben. Ihr Bericht sagt zu jeder Stelle Ja oder Nein: zu einer der eigenen mit einer Wahrscheinlichkeit von {own} Ja, zu jeder anderen mit einer Wahrscheinlichkeit von {other}.",
     "hadamard": "Ihr Bericht ist eines von {many} Zeichen, von denen die Hälfte für {own_acc} steht. Mit einer Wahrscheinlichkeit von {own} ist er eines aus dieser Hälfte. {each_up} teilt die Hälfte dieser Zeichen.",
     "blocks": "Ihr Bericht ist eines von {many} Zeichen. Mit einer Wahrscheinlichkeit von {own} ist er eines von denen, die für {own_acc} stehen, und im Mittel mit einer Wahrscheinlichkeit von {other} eines von denen, die für {other_acc} stehen.",
     "unsaid": "Sie antworten nicht: Ihr Bericht sagt nichts, ganz gleich, was {yours} ist.",
-    "other": "Ihr Bericht ist eines von {outputs} Zeichen, die nicht selbst {values} sein müssen.",
+    "other": "Ihr Bericht ist eines von {outputs} Zeichen, die nicht selbst {nouns} sein müssen.",
     "silence": "Mit einer Wahrscheinlichkeit von {chance} berichten Sie nichts, ganz gleich, was {yours} ist. Alles andere hier handelt von den Berichten, die gesendet werden.",
     "several": "Ihr Bericht hat {many} Teile, jeder für sich aus {same_dat} gezogen. Zusammen verraten sie mehr als jeder einzelne.",
     "cell": "Ihr Bericht verrät nie mehr als eine Zelle der Karte, {width} x {height} km."
   },
   "error": {
-    "typical": "Wer Ihren Bericht für die Wahrheit hält, liegt im Mittel um {mean} daneben und in mindestens 1 von 20 Fällen um {far} oder mehr (wenn alle {values} gleich häufig sind).",
-    "seldom": "Wer Ihren Bericht für die Wahrheit hält, hat in mehr als 19 von 20 Fällen recht (wenn alle {values} gleich häufig sind)."
+    "typical": "Wer Ihren Bericht für die Wahrheit hält, liegt im Mittel um {mean} daneben und in mindestens 1 von 20 Fällen um {far} oder mehr (wenn alle {nouns} gleich häufig sind).",
+    "seldom": "Wer Ihren Bericht für die Wahrheit hält, hat in mehr als 19 von 20 Fällen recht (wenn alle {nouns} gleich häufig sind)."
   },
   "odds": {
     "nothing": "Ihr Bericht verrät gar nichts über {true_acc}.",
-    "any": "Angenommen, zwei {values} schienen vor Ihrem Bericht gleich wahrscheinlich. Danach kann {one} davon {odds} erscheinen wie {the_other}.",
-    "near": "{values}, die höchstens {distance} auseinanderliegen, bleiben schwer zu unterscheiden: Schienen zwei davon vor Ihrem Bericht gleich wahrscheinlich, so kann danach {one} {odds} erscheinen wie {the_other}.",
-    "apart": "Selbst die nächsten zwei {values}, {distance} auseinander, lassen sich unterscheiden: Schienen sie vor Ihrem Bericht gleich wahrscheinlich, so kann danach {one} {odds} erscheinen wie {the_other}.",
-    "far": "Je weiter zwei {values} auseinanderliegen, desto mehr verrät Ihr Bericht: Liegen sie {distance} auseinander, kann {one} davon {odds} erscheinen wie {the_other}.",
+    "any": "Angenommen, zwei {nouns} schienen vor Ihrem Bericht gleich wahrscheinlich. Danach kann {one} davon {odds} erscheinen wie {the_other}.",
+    "near": "{nouns}, die höchstens {distance} auseinanderliegen, bleiben schwer zu unterscheiden: Schienen zwei davon vor Ihrem Bericht gleich wahrscheinlich, so kann danach {one} {odds} erscheinen wie {the_other}.",
+    "apart": "Selbst die nächsten zwei {nouns}, {distance} auseinander, lassen sich unterscheiden: Schienen sie vor Ihrem Bericht gleich wahrscheinlich, so kann danach {one} {odds} erscheinen wie {the_other}.",
+    "far": "Je weiter zwei {nouns} auseinanderliegen, desto mehr verrät Ihr Bericht: Liegen sie {distance} auseinander, kann {one} davon {odds} erscheinen wie {the_other}.",
     "lifetime": "Werden Sie immer wieder gefragt, behält Ihr Gerät eine verrauschte Antwort und macht jeden Bericht aus ihr. Nach allen zusammen, so viele es auch sind, kann von zwei {values_dat} {one} {odds} erscheinen wie {the_other}.",
-    "infinite": "Es gibt keine Grenze für das, was ein Bericht verraten kann: Er kann andere {values} sicher ausschließen.",
+    "infinite": "Es gibt keine Grenze für das, was ein Bericht verraten kann: Er kann andere {nouns} sicher ausschließen.",
     "times": "höchstens {times}-mal so wahrscheinlich",
     "million": "mehr als eine Million Mal so wahrscheinlich"
   },
@@ -107,7 +107,7 @@ export default {
     "distance": "Wer Ihren Bericht sieht und so gut rät, wie man nur raten kann, liegt im Mittel um {loss} daneben.",
     "wrong": "Wer Ihren Bericht sieht und so gut rät, wie man nur raten kann, liegt in {chance} der Fälle falsch.",
     "own": "Wer Ihren Bericht sieht und so gut rät, wie man nur raten kann, verliert im Mittel {loss}, nach dem eigenen Maß dieser Umfrage.",
-    "average": "Das ist ein Mittel über alle Menschen, wenn {values} so häufig sind, wie diese Umfrage annimmt. Ein einzelner Bericht kann mehr verraten."
+    "average": "Das ist ein Mittel über alle Menschen, wenn {nouns} so häufig sind, wie diese Umfrage annimmt. Ein einzelner Bericht kann mehr verraten."
   },
   "picture": {
     "symbols": "Wenn {true} {own} ist, die Wahrscheinlichkeit jedes Berichts:",
@@ -119,7 +119,7 @@ export default {
     "middle": "in der Mitte der Karte",
     "most": "Die höchste ist {chance}.",
     "edge": "Der Rand nimmt auch auf, was darüber hinaus fallen würde.",
-    "bins": "Jeder Balken steht für {many} benachbarte {values}.",
+    "bins": "Jeder Balken steht für {many} benachbarte {nouns}.",
     "blocks": "Jedes Quadrat steht für {columns} x {rows} Zellen.",
     "rest": "{many} andere zusammen",
     "rest_bits": "jede von {many} anderen",
@@ -225,8 +225,8 @@ export default {
     },
     "report": {
       "heading": "Das wird gesendet",
-      "fresh": "Er wurde gerade gezogen, mit dem Schutz {name}. Es wurde noch nichts gesendet.",
-      "before": "Er wurde schon früher in diesem Browser gezogen, mit dem Schutz {name}. Was Sie jetzt auch wählen, er bleibt: Eine zweite Ziehung würde mehr über Sie verraten. Nur dieser kann gesendet werden.",
+      "fresh": "Er wurde gerade gezogen, mit dem Schutz „{name}“. Es wurde noch nichts gesendet.",
+      "before": "Er wurde schon früher in diesem Browser gezogen, mit dem Schutz „{name}“. Was Sie jetzt auch wählen, er bleibt: Eine zweite Ziehung würde mehr über Sie verraten. Nur dieser kann gesendet werden.",
       "perhaps": "Ihr Bericht zu dieser Frage wurde in diesem Browser gezogen, und es kam keine Quittung dafür zurück: Vielleicht ist er nicht angekommen. Senden Sie ihn jetzt. Falls er angekommen ist, zählt er trotzdem nur einmal.",
       "due": "Ihr Bericht wurde in diesem Browser gezogen. Sie haben auf Senden gedrückt, und er wird von selbst gesendet.",
       "covered": "Auch welcher Schutz verwendet wird, wurde gezogen: Es muss nicht der sein, den Sie gewählt haben.",
@@ -290,8 +290,8 @@ export default {
       "uncopied": "Dieser Browser lässt die Seite nicht kopieren. Speichern Sie die Quittung stattdessen.",
       "save": "Quittung speichern",
       "again": "Denselben Bericht noch einmal senden",
-      "chose": "Sie haben den Schutz {name} gewählt.",
-      "drawn": "Verwendet wurde der Schutz {name}, der zufällig gezogen wurde.",
+      "chose": "Sie haben den Schutz „{name}“ gewählt.",
+      "drawn": "Verwendet wurde der Schutz „{name}“, der zufällig gezogen wurde.",
       "tells": "Was er über Sie verraten kann:",
       "details": "Nummern zum Nachprüfen",
       "counts": {
@@ -339,7 +339,7 @@ export default {
     },
     "why": {
       "ask": "Warum hilft eine falsche Antwort?",
-      "people": "{people} ausgedachte Menschen antworten, jeder mit dem Schutz {name}:",
+      "people": "{people} ausgedachte Menschen antworten, jeder mit dem Schutz „{name}“:",
       "truth": "Was bei ihnen wahr ist",
       "reports": "Was sie berichten",
       "found": "Was sich allein aus den Berichten errechnet",

@@ -202,8 +202,8 @@ export default {
     },
     "report": {
       "heading": "This is what will be sent",
-      "fresh": "It was drawn just now, under the protection {name}. Nothing has been sent yet.",
-      "before": "It was drawn before, in this browser, under the protection {name}. Whatever you choose now, it stays: a second draw would tell more about you. Only this one can be sent.",
+      "fresh": "It was drawn just now, under the protection “{name}”. Nothing has been sent yet.",
+      "before": "It was drawn before, in this browser, under the protection “{name}”. Whatever you choose now, it stays: a second draw would tell more about you. Only this one can be sent.",
       "perhaps": "Your report for this question was drawn in this browser, and no receipt for it came back: perhaps it was not received. Send it now. If it was received, it still counts once.",
       "due": "Your report was drawn in this browser. You asked to send it, and it is sent by itself.",
       "covered": "Which protection is used was drawn, too: it need not be the one that you chose.",
@@ -267,8 +267,8 @@ export default {
       "uncopied": "This browser does not let the page copy. Save the receipt instead.",
       "save": "Save the receipt",
       "again": "Send the same report again",
-      "chose": "You chose the protection {name}.",
-      "drawn": "The protection {name} was used, which was drawn by chance.",
+      "chose": "You chose the protection “{name}”.",
+      "drawn": "The protection “{name}” was used, which was drawn by chance.",
       "tells": "What it can tell about you:",
       "details": "Numbers, to check it by",
       "counts": {
@@ -316,7 +316,7 @@ export default {
     },
     "why": {
       "ask": "Why does a wrong answer help?",
-      "people": "{people} made-up people answer, each with the protection {name}:",
+      "people": "{people} made-up people answer, each with the protection “{name}”:",
       "truth": "What is true of them",
       "reports": "What they report",
       "found": "What is worked out from the reports alone",

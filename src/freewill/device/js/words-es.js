@@ -4,7 +4,7 @@ export default {
   "direction": "ltr",
   "nouns": {
     "categorical": {
-      "value": "respuesta", "values": "respuestas", "values_up": "Las respuestas", "true": "su respuesta verdadera",
+      "nouns": "respuestas", "nouns_up": "Las respuestas", "true": "su respuesta verdadera",
       "yours": "su respuesta", "every": "cada respuesta", "mine_up": "La suya",
       "each_other": "cada una de las demás", "none": "ninguna otra", "every_other": "Cualquier otra respuesta",
       "same": "de la misma respuesta", "one": "una", "the_other": "la otra", "of_them": "de ellas",
@@ -15,24 +15,24 @@ export default {
       "others_of": "otras respuestas", "apart_from": "distinguirlas", "all_of": "todas las", "to_mine": "a la suya"
     },
     "linear": {
-      "value": "valor", "values": "valores", "values_up": "Los valores", "true": "su valor verdadero",
-      "yours": "su valor", "every": "cada valor", "mine_up": "El suyo", "each_other": "cada uno de los demás",
-      "none": "ningún otro", "every_other": "Cualquier otro valor", "same": "del mismo valor", "one": "uno",
-      "the_other": "el otro", "of_them": "de ellos", "equal": "todos los valores son igual de frecuentes",
-      "true_one": "el valor verdadero", "other_one": "otro", "picked": "Dos valores tomados a ciegas",
-      "nearest": "los dos valores más cercanos", "common": "los valores son tan frecuentes",
-      "separate": "separados", "neighbours": "vecinos", "these": "estos", "whichever": "sea cual sea su valor",
-      "others_of": "otros valores", "apart_from": "distinguirlos", "all_of": "todos los", "to_mine": "al suyo"
+      "nouns": "valores", "nouns_up": "Los valores", "true": "su valor verdadero", "yours": "su valor",
+      "every": "cada valor", "mine_up": "El suyo", "each_other": "cada uno de los demás", "none": "ningún otro",
+      "every_other": "Cualquier otro valor", "same": "del mismo valor", "one": "uno", "the_other": "el otro",
+      "of_them": "de ellos", "equal": "todos los valores son igual de frecuentes", "true_one": "el valor verdadero",
+      "other_one": "otro", "picked": "Dos valores tomados a ciegas", "nearest": "los dos valores más cercanos",
+      "common": "los valores son tan frecuentes", "separate": "separados", "neighbours": "vecinos",
+      "these": "estos", "whichever": "sea cual sea su valor", "others_of": "otros valores",
+      "apart_from": "distinguirlos", "all_of": "todos los", "to_mine": "al suyo"
     },
     "grid": {
-      "value": "lugar", "values": "lugares", "values_up": "Los lugares", "true": "su lugar verdadero",
-      "yours": "su lugar", "every": "cada lugar", "mine_up": "El suyo", "each_other": "cada uno de los demás",
-      "none": "ningún otro", "every_other": "Cualquier otro lugar", "same": "del mismo lugar", "one": "uno",
-      "the_other": "el otro", "of_them": "de ellos", "equal": "todos los lugares son igual de frecuentes",
-      "true_one": "el lugar verdadero", "other_one": "otro", "picked": "Dos lugares tomados a ciegas",
-      "nearest": "los dos lugares más cercanos", "common": "los lugares son tan frecuentes",
-      "separate": "separados", "neighbours": "vecinos", "these": "estos", "whichever": "sea cual sea su lugar",
-      "others_of": "otros lugares", "apart_from": "distinguirlos", "all_of": "todos los", "to_mine": "al suyo"
+      "nouns": "lugares", "nouns_up": "Los lugares", "true": "su lugar verdadero", "yours": "su lugar",
+      "every": "cada lugar", "mine_up": "El suyo", "each_other": "cada uno de los demás", "none": "ningún otro",
+      "every_other": "Cualquier otro lugar", "same": "del mismo lugar", "one": "uno", "the_other": "el otro",
+      "of_them": "de ellos", "equal": "todos los lugares son igual de frecuentes", "true_one": "el lugar verdadero",
+      "other_one": "otro", "picked": "Dos lugares tomados a ciegas", "nearest": "los dos lugares más cercanos",
+      "common": "los lugares son tan frecuentes", "separate": "separados", "neighbours": "vecinos",
+      "these": "estos", "whichever": "sea cual sea su lugar", "others_of": "otros lugares",
+      "apart_from": "distinguirlos", "all_of": "todos los", "to_mine": "al suyo"
     }
   },
   "numbers": {
@@ -47,7 +47,7 @@ export default {
   "warnings": {
     "nothing": "Cuidado: esto no oculta nada.",
     "truth": "Cuidado: esto no oculta casi nada. De todos los informes, {chance} revelan {true_one}.",
-    "weak": "Cuidado: esta promesa es débil. Un informe permite distinguir dos {values} casi con seguridad.",
+    "weak": "Cuidado: esta promesa es débil. Un informe permite distinguir dos {nouns} casi con seguridad.",
     "weak_typical": "Cuidado: esta promesa es débil. {picked} distan {distance} por término medio, y a esa distancia un informe permite {apart_from} casi con seguridad."
   },
   "menu": {
@@ -64,13 +64,13 @@ export default {
     "never": "Su informe nunca es {true}.",
     "bits": "Su informe dice sí o no a {every}. Dice sí {to_mine} con una probabilidad de {own}, y a {each_other} con una probabilidad de {other}.",
     "bits_alone": "La probabilidad de que diga sí {to_mine} y a {none} es de {chance}.",
-    "subset": "Su informe nombra {many} de {size} {values}. {mine_up} figura con una probabilidad de {own}, y {each_other} con una probabilidad de {other}.",
-    "hash": "Un número al azar reparte {all_of} {values} en {many} grupos. Su informe es ese número y un grupo: el de {yours} con una probabilidad de {own}.",
+    "subset": "Su informe nombra {many} de {size} {nouns}. {mine_up} figura con una probabilidad de {own}, y {each_other} con una probabilidad de {other}.",
+    "hash": "Un número al azar reparte {all_of} {nouns} en {many} grupos. Su informe es ese número y un grupo: el de {yours} con una probabilidad de {own}.",
     "bloom": "Una huella de {yours} marca algunas de {many} casillas, y otras opciones marcan en parte las mismas. Su informe dice sí o no a cada casilla: sí a una de las propias con una probabilidad de {own}, y a cualquier otra con una probabilidad de {other}.",
     "hadamard": "Su informe es uno de {many} signos, la mitad de los cuales representa {yours}. Está en esa mitad con una probabilidad de {own}. {every_other} comparte la mitad de esos signos.",
     "blocks": "Su informe es uno de {many} signos. Es de los que representan {yours} con una probabilidad de {own}, y de los que representan {other_one} con una probabilidad de {other} por término medio.",
     "unsaid": "Usted no responde: su informe no dice nada, {whichever}.",
-    "other": "Su informe es uno de {outputs} signos, que no tienen por qué ser {values}.",
+    "other": "Su informe es uno de {outputs} signos, que no tienen por qué ser {nouns}.",
     "silence": "Con una probabilidad de {chance}, {whichever}, no se informa de nada. Todo lo demás aquí trata de los informes que se envían.",
     "several": "Su informe tiene {many} partes, cada una sorteada por separado a partir {same}. Juntas dicen más que cualquiera de ellas.",
     "cell": "Su informe nunca dice más que una celda del mapa, {width} x {height} km."
@@ -81,11 +81,11 @@ export default {
   },
   "odds": {
     "nothing": "Su informe no dice nada en absoluto sobre {true}.",
-    "any": "Supongamos que dos {values} parecían igual de probables antes de su informe. Después, {one} {of_them} puede parecer {odds} como {the_other}.",
-    "near": "{values_up} a {distance} como máximo siguen siendo difíciles de distinguir: si dos {of_them} parecían igual de probables antes de su informe, después {one} puede parecer {odds} como {the_other}.",
+    "any": "Supongamos que dos {nouns} parecían igual de probables antes de su informe. Después, {one} {of_them} puede parecer {odds} como {the_other}.",
+    "near": "{nouns_up} a {distance} como máximo siguen siendo difíciles de distinguir: si dos {of_them} parecían igual de probables antes de su informe, después {one} puede parecer {odds} como {the_other}.",
     "apart": "Incluso {nearest}, a {distance}, se pueden distinguir: si parecían igual de probables antes de su informe, después {one} {of_them} puede parecer {odds} como {the_other}.",
-    "far": "Cuanto más {separate} están dos {values}, más dice su informe: a {distance}, {one} {of_them} puede parecer {odds} como {the_other}.",
-    "lifetime": "Si se le pregunta una y otra vez, su dispositivo guarda una respuesta con ruido y saca de ella cada informe. Después de todos juntos, por muchos que sean, de dos {values} {one} puede parecer {odds} como {the_other}.",
+    "far": "Cuanto más {separate} están dos {nouns}, más dice su informe: a {distance}, {one} {of_them} puede parecer {odds} como {the_other}.",
+    "lifetime": "Si se le pregunta una y otra vez, su dispositivo guarda una respuesta con ruido y saca de ella cada informe. Después de todos juntos, por muchos que sean, de dos {nouns} {one} puede parecer {odds} como {the_other}.",
     "infinite": "No hay límite a lo que un informe puede revelar: puede descartar con seguridad {others_of}.",
     "times": "como máximo {times} veces tan probable",
     "million": "más de un millón de veces tan probable"
@@ -124,7 +124,7 @@ export default {
     "middle": "en el centro del mapa",
     "most": "La más alta es de {chance}.",
     "edge": "El borde recibe también lo que caería más allá.",
-    "bins": "Cada barra representa {many} {values} {neighbours}.",
+    "bins": "Cada barra representa {many} {nouns} {neighbours}.",
     "blocks": "Cada cuadrado representa {columns} x {rows} celdas.",
     "rest": "otras {many}, juntas",
     "rest_bits": "cada una de otras {many}",
@@ -230,8 +230,8 @@ export default {
     },
     "report": {
       "heading": "Esto es lo que se enviará",
-      "fresh": "Se acaba de sortear, con la protección {name}. Todavía no se ha enviado nada.",
-      "before": "Se sorteó antes, en este navegador, con la protección {name}. Elija lo que elija ahora, se queda: un segundo sorteo diría más sobre usted. Solo se puede enviar este.",
+      "fresh": "Se acaba de sortear, con la protección «{name}». Todavía no se ha enviado nada.",
+      "before": "Se sorteó antes, en este navegador, con la protección «{name}». Elija lo que elija ahora, se queda: un segundo sorteo diría más sobre usted. Solo se puede enviar este.",
       "perhaps": "Su informe para esta pregunta se sorteó en este navegador y no volvió ningún recibo: quizá no se recibió. Envíelo ahora. Si se recibió, sigue contando una sola vez.",
       "due": "Su informe se sorteó en este navegador. Pidió enviarlo, y se envía por sí solo.",
       "covered": "También se sorteó qué protección se usa: no tiene por qué ser la que eligió.",
@@ -239,10 +239,10 @@ export default {
       "unsaid": "nada: eligió no responder.",
       "silent": "nada: por azar, y sea cual sea su respuesta.",
       "sign": "signo {sign}, uno de {outputs}",
-      "yes": "sí a {many} de {size} {values}:",
-      "none": "no a {all_of} {values} ({size}).",
-      "one": "una opción entre {these}, {many} de {size} {values}:",
-      "nothing": "ninguna de las opciones ({size} {values}).",
+      "yes": "sí a {many} de {size} {nouns}:",
+      "none": "no a {all_of} {nouns} ({size}).",
+      "one": "una opción entre {these}, {many} de {size} {nouns}:",
+      "nothing": "ninguna de las opciones ({size} {nouns}).",
       "hash": "Es el grupo {group}, según el número {seed}, que se sorteó al azar.",
       "hadamard": "Eso es lo que representa el signo {sign}, uno de {all}.",
       "others": "y {many} más",
@@ -295,8 +295,8 @@ export default {
       "uncopied": "Este navegador no deja copiar a la página. Guarde el recibo en su lugar.",
       "save": "Guardar el recibo",
       "again": "Enviar de nuevo el mismo informe",
-      "chose": "Eligió la protección {name}.",
-      "drawn": "Se usó la protección {name}, que se sorteó al azar.",
+      "chose": "Eligió la protección «{name}».",
+      "drawn": "Se usó la protección «{name}», que se sorteó al azar.",
       "tells": "Lo que puede revelar sobre usted:",
       "details": "Números, para comprobarlo",
       "counts": {
@@ -344,7 +344,7 @@ export default {
     },
     "why": {
       "ask": "¿Por qué ayuda una respuesta equivocada?",
-      "people": "{people} personas imaginarias responden, cada una con la protección {name}:",
+      "people": "{people} personas imaginarias responden, cada una con la protección «{name}»:",
       "truth": "Lo que es verdad de ellas",
       "reports": "Lo que informan",
       "found": "Lo que se calcula solo con los informes",

@@ -4,8 +4,8 @@ export default {
   "direction": "ltr",
   "nouns": {
     "categorical": {
-      "value": "réponse", "values": "réponses", "values_up": "Des réponses", "true": "votre vraie réponse",
-      "yours": "votre réponse", "of_yours": "de votre réponse", "every": "chaque réponse", "mine_up": "La vôtre",
+      "nouns": "réponses", "nouns_up": "Des réponses", "true": "votre vraie réponse", "yours": "votre réponse",
+      "of_yours": "de votre réponse", "every": "chaque réponse", "mine_up": "La vôtre",
       "each_other": "chacune des autres", "none": "aucune autre", "every_other": "Chaque autre réponse",
       "same": "de la même réponse", "one": "l’une", "one_of_them": "l’une d’elles", "the_other": "l’autre",
       "equal": "toutes les réponses sont également fréquentes", "true_one": "la vraie réponse",
@@ -15,8 +15,8 @@ export default {
       "to_mine": "à la vôtre", "if_they": "si elles"
     },
     "linear": {
-      "value": "valeur", "values": "valeurs", "values_up": "Des valeurs", "true": "votre vraie valeur",
-      "yours": "votre valeur", "of_yours": "de votre valeur", "every": "chaque valeur", "mine_up": "La vôtre",
+      "nouns": "valeurs", "nouns_up": "Des valeurs", "true": "votre vraie valeur", "yours": "votre valeur",
+      "of_yours": "de votre valeur", "every": "chaque valeur", "mine_up": "La vôtre",
       "each_other": "chacune des autres", "none": "aucune autre", "every_other": "Chaque autre valeur",
       "same": "de la même valeur", "one": "l’une", "one_of_them": "l’une d’elles", "the_other": "l’autre",
       "equal": "toutes les valeurs sont également fréquentes", "true_one": "la vraie valeur",
@@ -26,14 +26,14 @@ export default {
       "to_mine": "à la vôtre", "if_they": "si elles"
     },
     "grid": {
-      "value": "lieu", "values": "lieux", "values_up": "Des lieux", "true": "votre vrai lieu",
-      "yours": "votre lieu", "of_yours": "de votre lieu", "every": "chaque lieu", "mine_up": "Le vôtre",
-      "each_other": "chacun des autres", "none": "aucun autre", "every_other": "Chaque autre lieu",
-      "same": "du même lieu", "one": "l’un", "one_of_them": "l’un d’eux", "the_other": "l’autre",
-      "equal": "tous les lieux sont également fréquents", "true_one": "le vrai lieu", "other_one": "un autre",
-      "picked": "Deux lieux pris à l’aveugle", "nearest": "les deux lieux les plus proches", "distant": "distants",
-      "told_apart": "distingués", "remote": "éloignés", "common": "fréquents", "neighbours": "voisins",
-      "from_each": "l’un de l’autre", "to_mine": "au vôtre", "if_they": "s’ils"
+      "nouns": "lieux", "nouns_up": "Des lieux", "true": "votre vrai lieu", "yours": "votre lieu",
+      "of_yours": "de votre lieu", "every": "chaque lieu", "mine_up": "Le vôtre", "each_other": "chacun des autres",
+      "none": "aucun autre", "every_other": "Chaque autre lieu", "same": "du même lieu", "one": "l’un",
+      "one_of_them": "l’un d’eux", "the_other": "l’autre", "equal": "tous les lieux sont également fréquents",
+      "true_one": "le vrai lieu", "other_one": "un autre", "picked": "Deux lieux pris à l’aveugle",
+      "nearest": "les deux lieux les plus proches", "distant": "distants", "told_apart": "distingués",
+      "remote": "éloignés", "common": "fréquents", "neighbours": "voisins", "from_each": "l’un de l’autre",
+      "to_mine": "au vôtre", "if_they": "s’ils"
     }
   },
   "numbers": {
@@ -48,7 +48,7 @@ export default {
   "warnings": {
     "nothing": "Attention : ceci ne cache rien.",
     "truth": "Attention : ceci ne cache presque rien. Parmi tous les rapports, {chance} révèlent {true_one}.",
-    "weak": "Attention : cette promesse est faible. Un rapport permet de distinguer deux {values} presque à coup sûr.",
+    "weak": "Attention : cette promesse est faible. Un rapport permet de distinguer deux {nouns} presque à coup sûr.",
     "weak_typical": "Attention : cette promesse est faible. {picked} sont à {distance} {from_each} en moyenne, et à cette distance un rapport permet de les distinguer presque à coup sûr."
   },
   "menu": {
@@ -65,13 +65,13 @@ export default {
     "never": "Votre rapport n’est jamais {true}.",
     "bits": "Votre rapport dit oui ou non à {every}. Il dit oui {to_mine} avec une probabilité de {own}, et à {each_other} avec une probabilité de {other}.",
     "bits_alone": "La probabilité qu’il dise oui {to_mine} et à {none} est de {chance}.",
-    "subset": "Votre rapport nomme {many} des {size} {values}. {mine_up} en fait partie avec une probabilité de {own}, et {each_other} avec une probabilité de {other}.",
-    "hash": "Un nombre tiré au sort répartit les {values} en {many} groupes. Votre rapport est ce nombre et un groupe : celui {of_yours} avec une probabilité de {own}.",
-    "bloom": "Une empreinte {of_yours} marque quelques-unes de {many} cases, et d’autres {values} en marquent certaines aussi. Votre rapport dit oui ou non à chaque case : oui à l’une des vôtres avec une probabilité de {own}, et à toute autre avec une probabilité de {other}.",
+    "subset": "Votre rapport nomme {many} des {size} {nouns}. {mine_up} en fait partie avec une probabilité de {own}, et {each_other} avec une probabilité de {other}.",
+    "hash": "Un nombre tiré au sort répartit les {nouns} en {many} groupes. Votre rapport est ce nombre et un groupe : celui {of_yours} avec une probabilité de {own}.",
+    "bloom": "Une empreinte {of_yours} marque quelques-unes de {many} cases, et d’autres {nouns} en marquent certaines aussi. Votre rapport dit oui ou non à chaque case : oui à l’une des vôtres avec une probabilité de {own}, et à toute autre avec une probabilité de {other}.",
     "hadamard": "Votre rapport est l’un de {many} signes, dont la moitié représente {yours}. Il est dans cette moitié avec une probabilité de {own}. {every_other} partage la moitié de ces signes.",
     "blocks": "Votre rapport est l’un de {many} signes. Il est de ceux qui représentent {yours} avec une probabilité de {own}, et de ceux qui en représentent {other_one} avec une probabilité de {other} en moyenne.",
     "unsaid": "Vous ne répondez pas : votre rapport ne dit rien, quel que soit votre cas.",
-    "other": "Votre rapport est l’un de {outputs} signes, qui ne sont pas forcément eux-mêmes des {values}.",
+    "other": "Votre rapport est l’un de {outputs} signes, qui ne sont pas forcément eux-mêmes des {nouns}.",
     "silence": "Avec une probabilité de {chance}, quel que soit votre cas, vous ne rapportez rien. Tout le reste ici concerne les rapports qui sont envoyés.",
     "several": "Votre rapport a {many} parties, chacune tirée à part {same}. Ensemble, elles en disent plus que n’importe laquelle.",
     "cell": "Votre rapport n’en dit jamais plus qu’une case de la carte, {width} x {height} km."
@@ -82,12 +82,12 @@ export default {
   },
   "odds": {
     "nothing": "Votre rapport ne dit rien du tout sur {true}.",
-    "any": "Supposons que deux {values} semblaient également probables avant votre rapport. Après, {one_of_them} peut sembler {odds} que {the_other}.",
-    "near": "{values_up} {distant} d’au plus {distance} restent difficiles à distinguer : si deux semblaient également probables avant votre rapport, {one} peut sembler {odds} que {the_other} après.",
+    "any": "Supposons que deux {nouns} semblaient également probables avant votre rapport. Après, {one_of_them} peut sembler {odds} que {the_other}.",
+    "near": "{nouns_up} {distant} d’au plus {distance} restent difficiles à distinguer : si deux semblaient également probables avant votre rapport, {one} peut sembler {odds} que {the_other} après.",
     "apart": "Même {nearest}, à {distance}, peuvent être {told_apart} : {if_they} semblaient également probables avant votre rapport, {one} peut sembler {odds} que {the_other} après.",
-    "far": "Plus deux {values} sont {remote}, plus votre rapport en dit : à {distance}, {one_of_them} peut sembler {odds} que {the_other}.",
-    "lifetime": "Si on vous interroge encore et encore, votre appareil garde une réponse bruitée et en tire chaque rapport. Après tous ces rapports ensemble, aussi nombreux soient-ils, de deux {values} {one} peut sembler {odds} que {the_other}.",
-    "infinite": "Il n’y a pas de limite à ce qu’un rapport peut révéler : il peut exclure à coup sûr d’autres {values}.",
+    "far": "Plus deux {nouns} sont {remote}, plus votre rapport en dit : à {distance}, {one_of_them} peut sembler {odds} que {the_other}.",
+    "lifetime": "Si on vous interroge encore et encore, votre appareil garde une réponse bruitée et en tire chaque rapport. Après tous ces rapports ensemble, aussi nombreux soient-ils, de deux {nouns} {one} peut sembler {odds} que {the_other}.",
+    "infinite": "Il n’y a pas de limite à ce qu’un rapport peut révéler : il peut exclure à coup sûr d’autres {nouns}.",
     "times": "au plus {times} fois aussi probable",
     "million": "plus d’un million de fois aussi probable"
   },
@@ -113,7 +113,7 @@ export default {
     "distance": "Qui voit votre rapport et devine aussi bien que possible se trompe de {loss} en moyenne.",
     "wrong": "Qui voit votre rapport et devine aussi bien que possible se trompe dans {chance} des cas.",
     "own": "Qui voit votre rapport et devine aussi bien que possible perd {loss} en moyenne, selon la mesure propre à cette enquête.",
-    "average": "C’est une moyenne sur les personnes, si les {values} sont aussi {common} que cette enquête le suppose. Un seul rapport peut en révéler davantage."
+    "average": "C’est une moyenne sur les personnes, si les {nouns} sont aussi {common} que cette enquête le suppose. Un seul rapport peut en révéler davantage."
   },
   "picture": {
     "symbols": "Si {true} est {own}, la probabilité de chaque rapport :",
@@ -125,7 +125,7 @@ export default {
     "middle": "au milieu de la carte",
     "most": "La plus élevée est de {chance}.",
     "edge": "Le bord reçoit aussi tout ce qui tomberait au-delà.",
-    "bins": "Chaque barre représente {many} {values} {neighbours}.",
+    "bins": "Chaque barre représente {many} {nouns} {neighbours}.",
     "blocks": "Chaque carré représente {columns} x {rows} cases.",
     "rest": "{many} autres ensemble",
     "rest_bits": "chacune de {many} autres",
@@ -234,8 +234,8 @@ export default {
     },
     "report": {
       "heading": "Voici ce qui sera envoyé",
-      "fresh": "Il vient d’être tiré, avec la protection {name}. Rien n’a encore été envoyé.",
-      "before": "Il a été tiré auparavant, dans ce navigateur, avec la protection {name}. Quoi que vous choisissiez maintenant, il reste : un second tirage en dirait plus sur vous. Seul celui-ci peut être envoyé.",
+      "fresh": "Il vient d’être tiré, avec la protection « {name} ». Rien n’a encore été envoyé.",
+      "before": "Il a été tiré auparavant, dans ce navigateur, avec la protection « {name} ». Quoi que vous choisissiez maintenant, il reste : un second tirage en dirait plus sur vous. Seul celui-ci peut être envoyé.",
       "perhaps": "Votre rapport pour cette question a été tiré dans ce navigateur, et aucun reçu n’est revenu : peut-être n’a-t-il pas été reçu. Envoyez-le maintenant. S’il a été reçu, il ne compte quand même qu’une fois.",
       "due": "Votre rapport a été tiré dans ce navigateur. Vous avez demandé son envoi, et il part de lui-même.",
       "covered": "La protection utilisée a été tirée au sort, elle aussi : ce n’est pas forcément celle que vous avez choisie.",
@@ -243,9 +243,9 @@ export default {
       "unsaid": "rien : vous avez choisi de ne pas répondre.",
       "silent": "rien : par hasard, et quelle que soit votre réponse.",
       "sign": "signe {sign}, l’un de {outputs}",
-      "yes": "oui à {many} des {size} {values} :",
-      "none": "non à toutes les possibilités ({size} {values}).",
-      "one": "une possibilité parmi celles-ci, {many} des {size} {values} :",
+      "yes": "oui à {many} des {size} {nouns} :",
+      "none": "non à toutes les possibilités ({size} {nouns}).",
+      "one": "une possibilité parmi celles-ci, {many} des {size} {nouns} :",
       "nothing": "aucune des {size} possibilités.",
       "hash": "C’est le groupe {group}, selon le nombre {seed}, qui a été tiré au hasard.",
       "hadamard": "C’est ce que représente le signe {sign}, l’un de {all}.",
@@ -299,8 +299,8 @@ export default {
       "uncopied": "Ce navigateur ne laisse pas la page copier. Enregistrez plutôt le reçu.",
       "save": "Enregistrer le reçu",
       "again": "Renvoyer le même rapport",
-      "chose": "Vous avez choisi la protection {name}.",
-      "drawn": "La protection utilisée est {name}, tirée au hasard.",
+      "chose": "Vous avez choisi la protection « {name} ».",
+      "drawn": "La protection utilisée est « {name} », tirée au hasard.",
       "tells": "Ce qu’il peut révéler sur vous :",
       "details": "Numéros, pour vérifier",
       "counts": {
@@ -348,7 +348,7 @@ export default {
     },
     "why": {
       "ask": "En quoi une réponse fausse est-elle utile ?",
-      "people": "{people} personnes imaginaires répondent, chacune avec la protection {name} :",
+      "people": "{people} personnes imaginaires répondent, chacune avec la protection « {name} » :",
       "truth": "Ce qui est vrai d’elles",
       "reports": "Ce qu’elles rapportent",
       "found": "Ce qui se calcule à partir des seuls rapports",
