@@ -111,7 +111,11 @@ export class Page {
     const [then, go] = asked.same === null ? [say.next, () => this.protection(number)] : this.#onward(number);
     const next = make("button", { type: "submit", class: "main" }, then);
     const quit = () => {
-      if (this.#unagreed(number)) return;
+      if (this.#unagreed(number) !== null) {
+        tell(TEXTS.about.missing);
+        byId("consent").focus();
+        return;
+      }
       asked.silent = true;
       this.#onward(number)[1]();
     };
@@ -124,7 +128,8 @@ export class Page {
     const buttons = make("div", { class: "row" }, next, back, silent);
     const lack = () => (chooser.value === null ? say.missing : this.#unagreed(number));
     const before = [...this.#sameWords(asked, number), number === 0 ? this.#consent() : null];
-    const choose = form(chooser, speak, lack, ...before, this.several ? buttons : next);
+    const focus = () => (chooser.value === null ? chooser : byId("consent")).focus();
+    const choose = form({ node: chooser.node, focus }, speak, lack, ...before, this.several ? buttons : next);
     this.at = show(step(this.#placed(asked, question), ...(number === 0 ? this.#introduction() : []), choose), 0);
     this.#spend();
   }
@@ -150,9 +155,7 @@ export class Page {
 
   /** @type {(number: number) => string | null} what is said where the box is not ticked */
   #unagreed(number) {
-    if (number > 0 || this.survey.consent === null || this.#agreed) return null;
-    byId("consent").focus();
-    return TEXTS.about.missing;
+    return number > 0 || this.survey.consent === null || this.#agreed ? null : TEXTS.about.missing;
   }
 
   /** @type {(asked: any, number: number) => HTMLElement[]} which protection is taken without asking */

@@ -15,7 +15,10 @@ import { make } from "./parts.js";
 /** Values up to which the whole law is worked with. */
 const LARGEST = 512;
 const PEOPLE = [1000, 10_000, 100_000, 1_000_000];
-const STEPS = 150;
+/** Products of the law and a vector that a phone has the time for. */
+const WORK = 1e8;
+/** What a step must gain in log-likelihood, over all people: less would only follow their noise. */
+const LEAST_GAIN = 0.05;
 /** As many people as bring what is worked out so much nearer to the truth than their reports are. */
 const NEARER = 3;
 
@@ -75,7 +78,7 @@ export function madeUp(mechanism) {
     const noise = normals(7);
     const shares = expected.map((share) => Math.max(0, share + noise() * Math.sqrt((share * (1 - share)) / people)));
     const reports = scaled(shares);
-    const found = bits ? scaled(shares.map((share) => Math.max(0, (share - bits[1]) / (bits[0] - bits[1])))) : likeliest(law, reports);
+    const found = bits ? scaled(shares.map((share) => Math.max(0, (share - bits[1]) / (bits[0] - bits[1])))) : likeliest(law, reports, people);
     const near = NEARER * apart(found, truth) <= apart(reports, truth);
     if (near || people === PEOPLE.at(-1)) return { truth, reports, found, people };
   }
@@ -96,12 +99,17 @@ function shape({ kind, size, columns, rows }, index) {
   return hill(at, [0.3, 0.6], 0.15) + 0.6 * hill(at, [0.72, 0.3], 0.1) + 0.01;
 }
 
-/** @type {(law: ArrayLike<number>[], reports: number[]) => number[]} by expectation and maximisation, stopped early */
-function likeliest(law, reports) {
+/** @type {(law: ArrayLike<number>[], reports: number[], people: number) => number[]} by expectation and maximisation */
+function likeliest(law, reports, people) {
   let theta = reports.map(() => 1 / reports.length);
-  for (let step = 0; step < STEPS; step += 1) {
-    const given = reports.map((share, y) => share / theta.reduce((sum, own, x) => sum + own * law[x][y], 0));
-    theta = theta.map((own, x) => own * given.reduce((sum, ratio, y) => sum + ratio * law[x][y], 0));
+  let before = -Infinity;
+  for (let left = Math.ceil(WORK / (2 * reports.length ** 2)); left > 0; left -= 1) {
+    const expected = reports.map((_, y) => theta.reduce((sum, own, x) => sum + own * law[x][y], 0));
+    const likelihood = reports.reduce((sum, share, y) => sum + share * Math.log(expected[y]), 0);
+    if (people * (likelihood - before) < LEAST_GAIN) break;
+    before = likelihood;
+    const ratios = reports.map((share, y) => share / expected[y]);
+    theta = theta.map((own, x) => own * ratios.reduce((sum, ratio, y) => sum + ratio * law[x][y], 0));
   }
   return scaled(theta);
 }
