@@ -119,6 +119,16 @@ def send(page):
 PEOPLE = [("en", "roads"), ("de", "roads"), ("fr", "ages"), ("de", "city"), ("fr", "roads")]
 
 
+def look(axe, page, language):
+    """Find nothing amiss, in the light and in the dark."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found = axe.run(page)
+        assert found.violations_count == 0, found.generate_report()
+        assert page.evaluate(WIDE) <= 0
+    assert page.locator("html").get_attribute("lang") == language
+
+
 @skipped(importlib.util.find_spec("axe_playwright_python") is not None, "axe")
 @pytest.mark.parametrize("size", SIZES)
 def test_five_people_end_to_end_in_three_languages_in_the_light_and_in_the_dark(
@@ -133,27 +143,19 @@ def test_five_people_end_to_end_in_three_languages_in_the_light_and_in_the_dark(
         with person(browser, served, name, **context) as one:
             page = one.page
 
-            def look():
-                for scheme in ("light", "dark"):
-                    page.emulate_media(color_scheme=scheme)
-                    found = axe.run(page)
-                    assert found.violations_count == 0, found.generate_report()
-                    assert page.evaluate(WIDE) <= 0
-                assert page.locator("html").get_attribute("lang") == language
-
             page.locator("h2").wait_for()
-            look()
+            look(axe, page, language)
             choose(page, name)
             for folded in page.locator("details summary").all():
                 folded.click()
             page.locator(".why .lesson").wait_for()
-            look()
+            look(axe, page, language)
             assert page.locator("h2").inner_text() == said["protection"]["heading"]
             body = draw(page)
-            look()
+            look(axe, page, language)
             send(page)
             page.locator("#place details summary").click()
-            look()
+            look(axe, page, language)
             looks += 8
             assert page.locator("h2").inner_text() == said["receipt"]["heading"]
             assert one.sent == [body]
