@@ -280,7 +280,7 @@ class Person:
         return self.shown()
 
     def shown(self):
-        return self.page.locator("pre code").first.inner_text()
+        return self.page.locator("pre code").first.text_content()
 
     def receive(self):
         self.next("Send")

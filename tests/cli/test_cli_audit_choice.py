@@ -26,7 +26,7 @@ def test_the_choice_is_audited_with_the_report(survey):
     old = np.where(np.arange(AGES.size) > 60, 0.9, 0.1)
     path = written(survey, old, np.arange(AGES.size)[::-1])
     shown = run("audit", survey, "--choice", path, code=1).stdout
-    assert "61 against 60: 9.46 : 1 where 1.05 : 1 is promised" in shown
+    assert "61 seems 9.46 times as likely as 60; promised: 1.05 times" in shown
     assert shown.count("TELLS MORE") == 2
     ours = fw.audit(fw.Survey.load(survey), choice={"shy": old, "bold": np.round(1 - old, 3)})
     assert run_json("audit", survey, "--choice", path, code=1) == ours.to_dict()

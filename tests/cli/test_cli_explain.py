@@ -55,7 +55,9 @@ def test_the_picture_goes_into_a_file(survey, tmp_path):
     path = tmp_path / "careful.svg"
     result = run("explain", survey, "-c", "careful", "--plot", path)
     assert "picture written" in result.stderr
-    assert path.read_text(encoding="utf-8") == fw.explain(OFFERED["careful"]).svg + "\n"
+    assert (
+        path.read_text(encoding="utf-8") == fw.explain(fw.Survey.load(survey), "careful").svg + "\n"
+    )
     for wrong in (tmp_path / "x.png", "-", tmp_path, survey):
         refused("explain", survey, "-c", "careful", "--plot", wrong)
     assert "Name it by --choice" in refused("explain", survey, "--plot", tmp_path / "all.svg")

@@ -30,7 +30,7 @@ def test_the_protection_that_was_drawn_is_shown_and_sent(tmp_path):
                 one.heading("This is what will be sent")
                 body = one.shown()
                 name = json.loads(body)["mechanism"]
-                one.page.get_by_text(f"under the protection {name}").wait_for()
+                one.page.get_by_text(f"under the protection “{name}”").wait_for()
                 one.page.get_by_text("it need not be the one that you chose").wait_for()
                 one.receive()
                 assert one.sent == [body]

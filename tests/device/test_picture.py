@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.device.picture import as_text, frame
+from freewill.device.picture import Style, as_text, frame
+from freewill.device.words import words
 
+STYLE = Style(words("en"))
 BLUE, RED, PAPER, GREY = "#0072B2", "#D55E00", "#F2F2F2", "#666666"
 LINES = [
     fw.Geometric(fw.Linear(0, 9), 0.5),
@@ -45,7 +47,7 @@ def picture(mechanism):
         [int(rect.get(key)) for key in ("x", "y", "width", "height")]
         for rect in svg.iter(f"{space}rect")
     ]
-    return frame(explained.facts), (width, height), boxes, names, frames
+    return frame(explained.facts, explained.style), (width, height), boxes, names, frames
 
 
 @pytest.mark.parametrize("mechanism", LINES + LABELS + MAPS, ids=str)
@@ -129,7 +131,7 @@ def test_a_map_has_the_north_above_and_shades_by_chance(mechanism):
     for _, opacity, left, top, wide, high in cells:
         assert wide == high == side
         shades[rows - 1 - (top - 24) // side, left // side] = opacity
-    assert np.abs(shades - drawn.chances / drawn.chances.max()).max() <= 0.0051
+    assert np.abs(shades - np.sqrt(drawn.chances / drawn.chances.max())).max() <= 0.0051
     row, column = divmod(drawn.marked, columns)
     assert frames == [[column * side, 24 + (rows - 1 - row) * side, side, side]]
     # What is merged is the sum of the chances in it.
@@ -149,9 +151,9 @@ def test_a_map_has_the_north_above_and_shades_by_chance(mechanism):
 @pytest.mark.parametrize("mechanism", LINES, ids=str)
 def test_in_letters_a_line_has_at_most_60_bars_of_40_steps(mechanism):
     facts = fw.explain(mechanism).facts
-    drawn = frame(facts, 60)
+    drawn = frame(facts, STYLE, 60)
     levels = " ▁▂▃▄▅▆▇█"
-    _, *lines = as_text(facts)
+    _, *lines = as_text(facts, STYLE)
     rows, axis, ends = [line[2:] for line in lines[:5]], lines[5][2:], lines[6][2:]
     assert len(axis) == drawn.chances.size <= 60
     heights = [
@@ -171,9 +173,9 @@ def test_in_letters_a_line_has_at_most_60_bars_of_40_steps(mechanism):
 @pytest.mark.parametrize("mechanism", LABELS, ids=str)
 def test_in_letters_a_label_has_a_bar_of_at_most_40_blocks(mechanism):
     facts = fw.explain(mechanism).facts
-    drawn = frame(facts)
+    drawn = frame(facts, STYLE)
     wide = max(map(len, drawn.names))
-    for place, line in enumerate(as_text(facts)[1 : 1 + len(drawn.names)]):
+    for place, line in enumerate(as_text(facts, STYLE)[1 : 1 + len(drawn.names)]):
         mark, name, bar, figure = line[0], line[2 : 2 + wide], *line[4 + wide :].split(" ", 1)
         assert mark == (">" if place == drawn.marked else " ")
         assert name.rstrip() == drawn.names[place]
@@ -184,10 +186,10 @@ def test_in_letters_a_label_has_a_bar_of_at_most_40_blocks(mechanism):
 @pytest.mark.parametrize("mechanism", MAPS, ids=str)
 def test_in_letters_a_map_has_two_letters_a_square(mechanism):
     facts = fw.explain(mechanism).facts
-    drawn = frame(facts, 60)
+    drawn = frame(facts, STYLE, 60)
     rows, columns = drawn.chances.shape
-    lines = as_text(facts)[1 : 1 + rows]
-    shares = drawn.chances / drawn.chances.max()
+    lines = as_text(facts, STYLE)[1 : 1 + rows]
+    shares = np.sqrt(drawn.chances / drawn.chances.max())
     for row, line in enumerate(reversed(lines)):
         assert line[:3] + line[-1] == "  ||"
         cells = [line[3 + 2 * c : 5 + 2 * c] for c in range(columns)]
@@ -197,3 +199,27 @@ def test_in_letters_a_map_has_two_letters_a_square(mechanism):
             else:
                 assert cell[0] == cell[1]
                 assert abs(" .:-=+*#".index(cell[0]) - 7 * shares[row, column]) <= 0.51
+
+
+SCALES = [
+    (fw.Categorical(["car", "bus", "on foot"]), fw.KRR, (0.1, 1.0, 4.0)),
+    (fw.Linear(0, 99), fw.Geometric, (0.01, 0.05, 0.4)),
+    (fw.Linear(0, 699), fw.KRR, (1.0, 5.0)),
+    (fw.Grid(24, 16, cell=0.5), fw.PlanarGeometric, (0.3, 2.0)),
+]
+
+
+@pytest.mark.parametrize(("alphabet", "kind", "epsilons"), SCALES, ids=str)
+def test_all_pictures_of_a_survey_have_one_scale(alphabet, kind, epsilons):
+    """What is drawn twice as long, as high or as dark is as much likelier in any two of them."""
+    menu = {f"{epsilon}": kind(alphabet, epsilon) for epsilon in epsilons}
+    survey = fw.Survey(alphabet, {**menu, "silence": fw.Silent(alphabet)})
+    whole = fw.explain(survey)
+    frames = [frame(one.facts, one.style) for one in whole.choices.values()][:-1]
+    top = max(drawn.chances.max() for drawn in frames)
+    for drawn in frames:
+        assert drawn.shares == pytest.approx(drawn.chances / top, rel=1e-12)
+    assert whole["silence"].svg == ""
+    for name in menu:
+        assert fw.explain(survey, name).svg == whole[name].svg
+        assert str(fw.explain(survey, name)) == str(whole[name])

@@ -47,7 +47,7 @@ def test_reports_that_are_true_are_said_to_be(mechanism):
 def test_an_epsilon_of_5_is_the_last_without_a_warning(kind):
     assert fw.audit(kind(AGES, 5.0)).warnings == ()
     (warning,) = fw.audit(kind(AGES, math.nextafter(5, 6))).warnings
-    assert "odds of up to 148 to 1" in warning
+    assert "up to 148 times as likely as the other" in warning
 
 
 def test_an_epsilon_of_distance_counts_over_the_typical_distance():

@@ -53,13 +53,13 @@ def test_symmetric_mechanisms_add_the_largest_odds_of_the_choice(kind):
     assert told["it"].epsilon == pytest.approx(mechanism.guarantee().epsilon + odds, rel=1e-9)
     assert (told["it"].first, told["it"].second) == (str(chosen.argmax()), str(chosen.argmin()))
     assert math.isinf(told["all"].epsilon)
-    assert str(told["all"]).endswith("for sure where nothing is promised")
+    assert str(told["all"]).endswith("for sure; promised: nothing")
     assert told.worst == "all"
 
 
 def test_the_example_of_a_dependent_choice():
     found = fw.audit(SURVEY, choice=np.column_stack([OLD, 1 - OLD]))
-    assert str(found["shy"]) == "61 against 60: 9.46 : 1 where 1.05 : 1 is promised"
+    assert str(found["shy"]) == "61 seems 9.46 times as likely as 60; promised: 1.05 times"
     assert found["shy"].epsilon == pytest.approx(math.log(9) + 0.05)
     assert not found.holds
     assert found == fw.audit(SURVEY, choice={"bold": 1 - OLD, "shy": OLD})

@@ -86,9 +86,8 @@ def test_what_a_choice_tells(valid):
     survey = fw.Survey(MENU, {"k": fw.KRR(MENU, 1.0), "open": fw.Identity(MENU)})
     pairs = valid(fw.audit(survey, choice=[[0.2, 0.8], [0.5, 0.5], [0.0, 1.0]]).to_dict(), "pairs")
     assert pairs["pairs"]["k"]["epsilon"] is pairs["pairs"]["k"]["log_odds"] is None  # infinite
-    assert (
-        pairs["pairs"]["k"]["words"] == "yes against won't say: for sure where 2.72 : 1 is promised"
-    )
+    told = "yes is told from won't say for sure; promised: 2.72 times"
+    assert pairs["pairs"]["k"]["words"] == told
     valid(fw.audit(survey, choice=[[0.0, 1.0]] * 3).to_dict(), "pairs")
     shy, bold = fw.KRR(MENU, 1.0), fw.KRR(MENU, 3.0)
     by_value = fw.collect([(shy, [0, 1, 2], [900, 400, 400]), (bold, [0, 1, 2], [200, 900, 800])])

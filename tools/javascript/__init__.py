@@ -61,7 +61,10 @@ def in_node(trial: str, given: Any, stream: bytes = b"") -> Any:
 def evaluated(body: str, given: Any) -> Any:
     """Return what a function of `given` returns in Node, all files of the module being in scope."""
     names = sorted(path.stem for path in MODULE.glob("*.js"))
-    imports = [f"import * as {name} from {(MODULE / name).as_uri() + '.js'!r};" for name in names]
+    imports = [
+        f"import * as {name.replace('-', '_')} from {(MODULE / name).as_uri() + '.js'!r};"
+        for name in names
+    ]
     wide = "(_, one) => typeof one === 'bigint' ? String(one) : one"
     told = f"process.stdout.write(JSON.stringify(await ({body})({json.dumps(given)}), {wide}));"
     command = ["node", "--input-type=module", "-"]

@@ -10,6 +10,8 @@ from freewill.core.files import whole_file
 from freewill.core.progress import progress
 from freewill.device.explain import Explanation, SurveyExplanation
 from freewill.device.explain import explain as in_words
+from freewill.device.explain_questions import QuestionnaireExplanation
+from freewill.device.translated import survey_texts
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, printable
@@ -28,6 +30,14 @@ def explain(
     as_json: AsJson = False,
     plot: Annotated[
         Path | None, option("Write a picture of one choice (see --choice): .svg.")
+    ] = None,
+    language: Annotated[
+        str | None,
+        option(
+            "In which language: de, en, es, fr, it or pt. If left out, in the survey's own.",
+            "--language",
+            "-l",
+        ),
     ] = None,
 ) -> None:
     """Say in plain words what each choice of a survey promises.
@@ -51,11 +61,11 @@ def explain(
         raise ParameterError(f"--choice beside {source}, one mechanism: it has no choices.")
     if isinstance(given, Questionnaire):
         if choice is None and plot is None:
-            _explain_questions(given, as_json=as_json)
+            _explain_questions(given, language, as_json=as_json)
             return
         given, choice = _of_one_question(given, choice)
     with progress("explaining"):
-        explanation: Explanation | SurveyExplanation = in_words(given, choice)
+        explanation: Explanation | SurveyExplanation = in_words(given, choice, language=language)
     if plot is not None:
         _draw(explanation, plot)
     if as_json:
@@ -64,26 +74,25 @@ def explain(
         _show(explanation)
 
 
-def _explain_questions(given: Questionnaire, *, as_json: bool) -> None:
+def _explain_questions(given: Questionnaire, language: str | None, *, as_json: bool) -> None:
     """Explain question by question, and what is told in all."""
     with progress("explaining"):
-        words = {name: in_words(own) for name, own in given.questions.items()}
+        whole: QuestionnaireExplanation = in_words(given, language=language)
+    words = whole.questions
     total = given.asked.guarantee()
     if as_json:
         questions = [{"name": name, **own.describe()} for name, own in words.items()]
-        title = {} if given.title is None else {"title": given.title}
+        title = {"title": whole.title} if whole.title else {}
         say_json({**title, "questions": questions, "together": total.describe()})
         return
-    if given.title:
-        say(f"{given.title}\n")
+    if whole.title:
+        say(f"{whole.title}\n")
     for name, own in words.items():
         say(f"{name}\n")
         _show(own)
         say("")
-    say(
-        f"All answers of a person together: where the least private choice is taken everywhere, "
-        f"what they tell adds up to {total.short}."
-    )
+    told = survey_texts(given, language).words
+    say(told.say("", "together", "most", promise=total.short))
 
 
 def _of_one_question(given: Questionnaire, choice: str | None) -> tuple[Survey, str]:

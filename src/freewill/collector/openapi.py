@@ -166,7 +166,7 @@ class Log(Place):
 class Survey(TypedDict):
     """A survey; where it is public, everyone may see its releases.
 
-    `explained` has, of each choice, the numbers and the picture that people are shown; of several
+    `explained` has, of each choice, numbers that people are shown; of several
     questions, by question. `log` is where the public log says that it is served so.
     """
 

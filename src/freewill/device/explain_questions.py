@@ -8,7 +8,7 @@ from typing import Any
 
 from freewill.device.budget import cost, covered_cost
 from freewill.device.memory import Amount
-from freewill.device.words import in_digits, odds, say
+from freewill.device.words import Words
 from freewill.domain.guarantees.audit import MOST_EXPONENT
 from freewill.domain.questionnaire import Questionnaire
 from freewill.errors import ParameterError, printable, raised_as, shown
@@ -36,7 +36,7 @@ class QuestionnaireExplanation:
         return {**({"title": self.title} if self.title else {}), "questions": questions}
 
     def for_devices(self) -> dict[str, list[dict[str, Any]]]:
-        """Return the numbers and pictures of all choices, by question."""
+        """Return the numbers of all choices, by question."""
         return {name: own.for_devices() for name, own in self.questions.items()}
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ class SumExplanation:
         return " ".join(self.sentences)
 
 
-def sum_explanation(survey: Questionnaire, choices: Any) -> SumExplanation:
+def sum_explanation(survey: Questionnaire, choices: Any, said: Words) -> SumExplanation:
     """Say what answers cost whose mechanisms were chosen so; questions may be left out.
 
     >>> import freewill as fw
@@ -73,7 +73,7 @@ def sum_explanation(survey: Questionnaire, choices: Any) -> SumExplanation:
     >>> both = fw.Questionnaire({"first": vote, "second": vote})
     >>> print(fw.explain(both, {"first": "careful", "second": "no answer"}))
     Epsilon 0.5 in all: first 0.5, second 0. Of two equally likely people who differ in all these
-    answers, one can then seem at most 65 % likelier than the other.
+    answers, one can then seem at most 1.65 times as likely as the other.
     """
     known = isinstance(choices, Mapping) and choices.keys() <= survey.questions.keys()
     if not known:
@@ -88,15 +88,18 @@ def sum_explanation(survey: Questionnaire, choices: Any) -> SumExplanation:
             used = own.find(choice)
             costs[name] = covered_cost(own.cover, own.names[choice]) if own.cover else cost(used)
     total = sum(costs.values())
-    named = [say("", "together", "part", name=n, epsilon=_digits(c)) for n, c in costs.items()]
-    first = say("", "together", "sum", sum=_digits(total), parts=", ".join(named))
+    named = [
+        said.say("", "together", "part", name=name, epsilon=_digits(own_cost, said))
+        for name, own_cost in costs.items()
+    ]
+    first = said.say("", "together", "sum", sum=_digits(total, said), parts=", ".join(named))
     which = "infinite" if total == math.inf else "any" if total else "nothing"
-    weak = [say("", "together", "weak")] if total > MOST_EXPONENT else []
-    then = say("", "together", which, odds=odds(float(total)))
+    weak = [said.say("", "together", "weak")] if total > MOST_EXPONENT else []
+    then = said.say("", "together", which, odds=said.odds(float(total)))
     return SumExplanation(costs, (first, then, *weak))
 
 
-def _digits(given: Amount) -> str:
+def _digits(given: Amount, said: Words) -> str:
     if given == math.inf:
-        return say("", "together", "unlimited")
-    return in_digits(float(given), 4, "up")
+        return said.say("", "together", "unlimited")
+    return said.in_digits(float(given), 4, "up")

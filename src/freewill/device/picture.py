@@ -1,19 +1,19 @@
 """A picture of one value's reports: bars on a line or beside labels, a map of a grid.
 
-`frame` says what is drawn, `as_text` draws it in letters and `as_svg` in SVG, of few elements and
-attributes: devices show it only if it has no others (`js/explain.js`).
+`frame` says what is drawn, `as_text` draws it in letters and `as_svg` in SVG. Pictures that are
+looked at side by side have one scale (`highest`).
 """
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 
 import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.device.facts import Facts
-from freewill.device.words import WORDS, in_digits, percent, say, shortened
+from freewill.device.words import Words, shortened
 from freewill.domain.alphabets.base import Alphabet, raster_of, texts
 
 _BARS, _THIN_BARS, _SIDE, _LABELS = 60, 150, 36, 12
@@ -28,8 +28,28 @@ _BLACK, _BLUE, _RED, _GREY, _PAPER = "#000000", "#0072B2", "#D55E00", "#666666",
 
 
 @dataclass(frozen=True, eq=False)
+class Style:
+    """How pictures are drawn: in which words, with which names for labels, up to which chance.
+
+    `tops` are the highest chances in letters and in SVG; without them each picture has its own.
+    """
+
+    words: Words
+    labels: Mapping[str, str] = field(default_factory=dict)
+    tops: tuple[float, float] | None = None
+
+    def names(self, alphabet: Alphabet, values: Iterable[int]) -> tuple[str, ...]:
+        """Return values as a picture has room for them."""
+        plain = texts(alphabet, np.asarray([*values], dtype=np.int64))
+        return tuple(shortened(self.labels.get(text, text)) for text in plain)
+
+
+@dataclass(frozen=True, eq=False)
 class Frame:
-    """What is drawn: chances, in rows on a map; which one is marked; names, figures, a legend."""
+    """What is drawn: chances, in rows on a map; which one is marked; names, figures, a legend.
+
+    `top` is the chance that is drawn as high, as long or as dark as can be.
+    """
 
     kind: str
     chances: FloatArray
@@ -37,14 +57,22 @@ class Frame:
     names: tuple[str, ...]
     legend: tuple[str, ...]
     figures: tuple[str, ...] = ()
+    top: float | None = None
 
     @property
     def shares(self) -> FloatArray:
         """The chances beside the highest."""
-        return np.asarray(self.chances / self.chances.max())
+        return np.asarray(self.chances / (self.top or self.chances.max()))
 
 
-def frame(facts: Facts, bars: int = _THIN_BARS) -> Frame | None:
+def highest(several: Sequence[Facts], style: Style) -> tuple[float, float] | None:
+    """Return the highest chance of several pictures, in letters and in SVG: a scale for all."""
+    drawn = [(frame(facts, style, _BARS), frame(facts, style)) for facts in several]
+    tops = [tuple(float(one.chances.max()) for one in both if one) for both in drawn if all(both)]
+    return None if not tops else (max(top[0] for top in tops), max(top[1] for top in tops))
+
+
+def frame(facts: Facts, style: Style, bars: int = _THIN_BARS) -> Frame | None:
     """Lay out the picture of a mechanism; None where its reports cannot be listed."""
     if facts.chances is None:
         return None
@@ -53,24 +81,25 @@ def frame(facts: Facts, bars: int = _THIN_BARS) -> Frame | None:
     flat = len(over.axes) < 2
     which = ("map" if marked >= 0 and not flat else "symbols") + ("_bits" if facts.bits else "")
     which = which.replace("bits", "sets") if facts.support else which
-    own = shortened(texts(facts.alphabet, [facts.value])[0])
+    (own,) = style.names(facts.alphabet, [facts.value])
     if len(facts.alphabet.axes) > 1:
-        own = str(WORDS["picture"]["middle"])
-    title = say(facts.kind, "picture", which, own=own)
+        own = style.words.say(facts.kind, "picture", "middle")
+    title = style.words.say(facts.kind, "picture", which, own=own)
     if over.labels:
-        return _labels(facts, over, facts.chances, marked, title)
+        return _labels(facts, over, marked, title, style)
     chances = facts.chances.reshape(1, over.size)
     raster = None if flat else raster_of(over)
     if raster is not None:
         # A cell that is left out is never reported.
         chances = raster.laid_out(facts.chances, empty=0.0)
         marked = marked if marked < 0 else int(raster.cells[marked])
-    return _binned(facts, over, chances, marked, bars if flat else _SIDE, title)
+    return _binned(facts, over, chances, marked, bars if flat else _SIDE, title, style)
 
 
-def _labels(facts: Facts, over: Alphabet, chances: FloatArray, marked: int, title: str) -> Frame:
+def _labels(facts: Facts, over: Alphabet, marked: int, title: str, style: Style) -> Frame:
+    chances, words = np.asarray(facts.chances), style.words
     shown = chances.size if chances.size <= _LABELS else _LABELS - 1
-    names = tuple(shortened(name) for name in texts(over, np.arange(shown)))
+    names = style.names(over, range(shown))
     if shown < chances.size:
         which, rest = "rest", chances[shown:].sum()
         if facts.bits:
@@ -78,13 +107,21 @@ def _labels(facts: Facts, over: Alphabet, chances: FloatArray, marked: int, titl
             alike = np.ptp(chances[shown:]) == 0
             which, rest = "rest_bits" if alike else "rest_mean", chances[shown:].mean()
         chances = np.append(chances[:shown], rest)
-        names += (say(facts.kind, "picture", which, many=in_digits(over.size - shown, 10)),)
-    figures = tuple(percent(facts.between(chance)) for chance in chances.tolist())
-    return Frame("labels", chances, marked, names, (title,), figures)
+        many = words.in_digits(over.size - shown, 10)
+        names += (words.say(facts.kind, "picture", which, many=many),)
+    figures = tuple(words.percent(facts.between(chance)) for chance in chances.tolist())
+    top = style.tops and style.tops[1]
+    return Frame("labels", chances, marked, names, (title,), figures, top)
 
 
 def _binned(
-    facts: Facts, over: Alphabet, chances: FloatArray, marked: int, most: int, title: str
+    facts: Facts,
+    over: Alphabet,
+    chances: FloatArray,
+    marked: int,
+    most: int,
+    title: str,
+    style: Style,
 ) -> Frame:
     """Merge neighbours where there are too many: of a map, a line being one of a single row."""
     flat, columns = len(over.axes) < 2, chances.shape[1]
@@ -93,21 +130,23 @@ def _binned(
     if facts.bits:
         # They do not exclude each other, so that they are averaged; the last bins may be smaller.
         bins = bins / _summed(np.ones_like(chances), tall, wide)
-    highest = percent(facts.between(float(bins.max())))
-    legend = [title, say(facts.kind, "picture", "most", chance=highest)]
+    words = style.words
+    most_likely = words.percent(facts.between(float(bins.max())))
+    legend = [title, words.say(facts.kind, "picture", "most", chance=most_likely)]
     if facts.promise == "geo":
-        legend.append(say(facts.kind, "picture", "edge"))
+        legend.append(words.say(facts.kind, "picture", "edge"))
     if wide * tall > 1:
         sides = {"many": wide, "columns": wide, "rows": tall}
-        gaps = {name: in_digits(count, 10) for name, count in sides.items()}
-        legend.append(say(facts.kind, "picture", "bins" if flat else "blocks", **gaps))
+        gaps = {name: words.in_digits(count, 10) for name, count in sides.items()}
+        legend.append(words.say(facts.kind, "picture", "bins" if flat else "blocks", **gaps))
     place = -1
     if marked >= 0:
         place = marked // columns // tall * bins.shape[1] + marked % columns // wide
+    top = style.tops and style.tops[most != _BARS]
     if not flat:
-        return Frame("map", bins, place, (), tuple(legend))
-    names = texts(over, [0, over.size - 1, *([marked] if marked >= 0 else [])])
-    return Frame("line", bins.ravel(), place, tuple(names), tuple(legend))
+        return Frame("map", bins, place, (), tuple(legend), top=top)
+    names = tuple(texts(over, [0, over.size - 1, *([marked] if marked >= 0 else [])]))
+    return Frame("line", bins.ravel(), place, names, tuple(legend), top=top)
 
 
 def _summed(chances: FloatArray, tall: int, wide: int) -> FloatArray:
@@ -115,9 +154,9 @@ def _summed(chances: FloatArray, tall: int, wide: int) -> FloatArray:
     return np.asarray(np.add.reduceat(down, np.arange(0, chances.shape[1], wide), axis=1))
 
 
-def as_text(facts: Facts) -> list[str]:
+def as_text(facts: Facts, style: Style) -> list[str]:
     """Return the picture in letters, line by line."""
-    drawn = frame(facts, _BARS)
+    drawn = frame(facts, style, _BARS)
     if drawn is None:
         return []
     draw = {"line": _bars_text, "labels": _labels_text, "map": _map_text}[drawn.kind]
@@ -156,16 +195,16 @@ def _map_text(drawn: Frame) -> list[str]:
     columns = drawn.chances.shape[1]
     lines = []
     for row, shares in reversed([*enumerate(drawn.shares.tolist())]):  # north above
-        marks = [_SHADES[_whole(share * (len(_SHADES) - 1))] * 2 for share in shares]
+        marks = [_SHADES[_whole(_shade(share) * (len(_SHADES) - 1))] * 2 for share in shares]
         if drawn.marked // columns == row:
             marks[drawn.marked % columns] = "[]"
         lines.append(f"  |{''.join(marks)}|")
     return lines
 
 
-def as_svg(facts: Facts) -> str:
+def as_svg(facts: Facts, style: Style) -> str:
     """Return the picture as SVG; nothing in it that came from outside is more than text."""
-    drawn = frame(facts)
+    drawn = frame(facts, style)
     if drawn is None:
         return ""
     draw = {"line": _bars_svg, "labels": _labels_svg, "map": _map_svg}[drawn.kind]
@@ -225,7 +264,7 @@ def _map_svg(drawn: Frame) -> tuple[int, int, list[str]]:
         for place in range(rows * columns)
     ]
     for cell, share in zip(cells, drawn.shares.ravel().tolist(), strict=True):
-        shades.setdefault(_whole(100 * share), []).append(cell)
+        shades.setdefault(_whole(100 * _shade(share)), []).append(cell)
     parts = [_boxes([(0, _TOP, side * columns, side * rows)], _PAPER)]
     parts += [_boxes(shades[shade], _BLUE, shade) for shade in sorted(shades) if shade > 0]
     if drawn.marked >= 0:
@@ -235,6 +274,11 @@ def _map_svg(drawn: Frame) -> tuple[int, int, list[str]]:
             f'stroke="{_RED}" stroke-width="2"/>'
         )
     return 600, _TOP + side * rows + 4, parts
+
+
+def _shade(share: float) -> float:
+    """Return how dark a cell is: on the scale of a choice that hides less, much noise is pale."""
+    return math.sqrt(share)
 
 
 def _whole(number: float) -> int:

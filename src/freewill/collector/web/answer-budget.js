@@ -5,12 +5,11 @@
  */
 
 import { NOTHING, digits, exactly, plus, rest, within } from "../device/amounts.js";
-import { MOST_EXPONENT } from "../device/explain.js";
+import { MOST_EXPONENT } from "../device/facts.js";
 import { filled } from "../device/figures.js";
 import { explainSum } from "../device/questionnaire.js";
-import WORDS from "../device/words.js";
 import { warning } from "./answer-menu.js";
-import TEXTS from "./answer-texts.js";
+import TEXTS, { words } from "./answer-texts.js";
 import { field, make } from "./parts.js";
 
 /** @typedef {import("../device/amounts.js").Amount} Amount */
@@ -19,25 +18,29 @@ import { field, make } from "./parts.js";
 /** @type {(costs: Cost[]) => Amount} */
 const total = (costs) => costs.reduce((sum, { cost }) => plus(sum, cost ?? NOTHING), NOTHING);
 
+/** @type {(amount: Amount) => string} as people write it */
+const figures = (amount) => (amount === Infinity ? words.texts.together.unlimited : words.pointed(digits(amount)));
+
 /** A box with the sum, and with the limit. */
 export class Spending {
   #way;
-  #status = make("div", { role: "status", "aria-label": TEXTS.several.label });
+  #status;
   /** @type {Cost[]} */
   #costs = [];
 
   /** @param {import("./answer-way.js").Way} way */
   constructor(way) {
     this.#way = way;
-    const words = TEXTS.limit;
+    this.#status = make("div", { role: "status", "aria-label": TEXTS.several.label });
+    const say = TEXTS.limit;
     const set = () => {
       this.#way.limit = input.value === "" || !input.validity.valid ? null : input.valueAsNumber;
       this.show(this.#costs);
     };
     const given = { type: "number", min: 0, step: "any", inputmode: "decimal", value: way.limit, input: set };
-    const [label, input] = field(words.label, given);
-    const about = make("p", { class: "quiet" }, words.about);
-    this.node = make("div", {}, this.#status, make("details", {}, make("summary", {}, words.set), about, label, input));
+    const [label, input] = field(say.label, given);
+    const about = make("p", { class: "quiet" }, say.about);
+    this.node = make("div", {}, this.#status, make("details", {}, make("summary", {}, say.set), about, label, input));
   }
 
   /** @returns {Amount} what all reports will have cost, those that are drawn next among them */
@@ -49,7 +52,7 @@ export class Spending {
   get beyond() {
     const { limit } = this.#way;
     if (limit === null || within(this.#sum, exactly(limit))) return null;
-    return filled(TEXTS.limit.beyond, { sum: digits(this.#sum), limit: digits(exactly(limit)) });
+    return filled(TEXTS.limit.beyond, { sum: figures(this.#sum), limit: figures(exactly(limit)) });
   }
 
   /** @param {Cost[]} costs */
@@ -59,13 +62,13 @@ export class Spending {
     const several = costs.length > 1;
     const none = several ? [TEXTS.several.spent] : [];
     const by = new Map(known.map(({ name, cost }) => [name, /** @type {Amount} */ (cost)]));
-    const said = several && known.length ? explainSum(by) : none;
+    const said = several && known.length ? explainSum(by, words) : none;
     const earlier = rest(this.#way.spent, total(costs.filter(({ sent }) => sent)));
     if (!within(earlier, NOTHING)) {
-      said.push(filled(TEXTS.limit.earlier, { earlier: digits(earlier), sum: digits(this.#sum) }));
-      if (!several && !within(this.#sum, exactly(MOST_EXPONENT))) said.push(WORDS.together.weak);
+      said.push(filled(TEXTS.limit.earlier, { earlier: figures(earlier), sum: figures(this.#sum) }));
+      if (!several && !within(this.#sum, exactly(MOST_EXPONENT))) said.push(words.texts.together.weak);
     }
     const { beyond } = this;
-    this.#status.replaceChildren(...said.map((words) => make("p", {}, words)), ...(beyond ? [warning(beyond)] : []));
+    this.#status.replaceChildren(...said.map((text) => make("p", {}, text)), ...(beyond ? [warning(beyond)] : []));
   }
 }

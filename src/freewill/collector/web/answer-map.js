@@ -4,7 +4,7 @@
  */
 
 import { filled } from "../device/figures.js";
-import TEXTS, { OWN } from "./answer-texts.js";
+import TEXTS, { OWN, pointText, words } from "./answer-texts.js";
 import { Under, leftOut } from "./map-under.js";
 import { Zoom } from "./map-zoom.js";
 import { button, draw, field, group, make, newId } from "./parts.js";
@@ -32,6 +32,9 @@ const MOVES = /** @type {Record<string, [number, number]>} */ ({
   End: [Infinity, 0],
 });
 
+/** Where the buttons stand. */
+const AREAS = /** @type {Record<string, string>} */ ({ ArrowUp: "north", ArrowLeft: "west", ArrowRight: "east", ArrowDown: "south" });
+
 /**
  * Return a map, and its plane of one unit a cell, north up, on which marks are put.
  *
@@ -55,11 +58,11 @@ export function mapFrame(grid, given = {}, background = null) {
   plane.style.maxWidth = shape > 1 ? `${30 / shape}rem` : "";
   const edges = bounds ? bounds.map(degrees) : [0, height, 0, width].map(kilometres);
   const [south, north, west, east] = edges;
-  const foot = [west, `${TEXTS.value.south} ${south}`, east].map((words) => make("span", {}, words));
+  const foot = [west, `${TEXTS.value.south} ${south}`, east].map((text) => make("span", {}, text));
   const scale = make("div", { class: "scale quiet" });
   const frame = make(
     "div",
-    { class: "map" },
+    { class: "map", dir: "ltr" },
     make("div", { class: "edge north quiet", "aria-hidden": "true" }, `↑ ${TEXTS.value.north} ${north}`),
     make("div", { class: "sheet" }, plane, under.names),
     make("div", { class: "edge quiet", "aria-hidden": "true" }, ...foot),
@@ -107,12 +110,13 @@ function scaleBar(width) {
 
 /** @param {number} edge */
 function degrees(edge) {
-  return `${Number(edge.toFixed(4))}°`;
+  return words.pointed(`${Number(edge.toFixed(4))}°`);
 }
 
 /** @param {number} length */
 function kilometres(length) {
-  return length > 0 && length < 1 ? `${Number((1000 * length).toPrecision(3))} m` : `${Number(length.toPrecision(4))} km`;
+  const text = length > 0 && length < 1 ? `${Number((1000 * length).toPrecision(3))} m` : `${Number(length.toPrecision(4))} km`;
+  return words.pointed(text);
 }
 
 /** A map to press, keys to move on it, and numbers for those who have no use for a map. */
@@ -127,8 +131,9 @@ export class MapChooser {
   /** That a cell cannot be chosen, beside the map that was pressed. */
   #refused = make("p", { class: "fault", role: "alert" });
 
-  /** @type {(grid: Grid, background?: any) => void} */
-  constructor(grid, background = null) {
+  /** @param {any} survey @param {any} value one that was chosen before */
+  constructor(survey, value) {
+    const grid = /** @type {Grid} */ (survey.alphabet);
     this.grid = grid;
     this.#at = this.#rowed(grid.nearest(Math.floor(grid.rows / 2) * grid.columns + Math.floor(grid.columns / 2)));
     const help = make("p", { id: newId() }, TEXTS.value.map);
@@ -140,14 +145,14 @@ export class MapChooser {
       keydown: (/** @type {KeyboardEvent} */ event) => this.#pressed(event),
       click: (/** @type {MouseEvent} */ event) => this.#clicked(event),
     };
-    const { node, plane, zoom, under } = mapFrame(grid, given, background);
+    const { node, plane, zoom, under } = mapFrame(grid, given, survey.background);
     [this.zoom, this.under] = [zoom, under];
     zoom.around = () => (this.#mark.isConnected ? this.#middle : undefined);
     this.#mark.classList.toggle("small", Math.max(grid.columns, grid.rows) > SMALL);
     this.plane = plane;
-    const movers = Object.entries(TEXTS.value.moves).map(([key, words]) => {
-      const mover = button(words, () => this.#move(MOVES[key]));
-      mover.style.gridArea = words.toLowerCase();
+    const movers = Object.entries(TEXTS.value.moves).map(([key, name]) => {
+      const mover = button(name, () => this.#move(MOVES[key]));
+      mover.style.gridArea = AREAS[key];
       return mover;
     });
     this.movers = make("div", { role: "group", "aria-label": TEXTS.value.mover, class: "movers", hidden: true }, ...movers);
@@ -156,6 +161,9 @@ export class MapChooser {
     const typed = fields.map((parts) => make("div", {}, ...parts));
     const numbers = group(TEXTS.value.numbers, { class: "inner" }, ...typed, this.#fault);
     this.node = group(TEXTS.value.nothing, {}, help, zoom.node, node, this.#refused, this.#chosen, this.movers, numbers);
+    if (value === null) return;
+    this.#take(grid.encode(value));
+    this.#choose();
   }
 
   focus() {
@@ -166,7 +174,7 @@ export class MapChooser {
   #field(axis, place) {
     const { bounds, columns, rows, cell } = this.grid;
     const ends = bounds ? [bounds.slice(0, 2), bounds.slice(2)] : [[0, columns * cell[0]], [0, rows * cell[1]]];
-    const [low, high] = ends[place].map((end) => Number(end.toPrecision(9)));
+    const [low, high] = ends[place].map((end) => words.pointed(String(Number(end.toPrecision(9)))));
     const span = filled(bounds ? TEXTS.value.degrees : TEXTS.value.kilometres, { low, high });
     const given = { type: "text", inputmode: "text", "aria-describedby": this.#fault.id };
     return field(`${TEXTS.value.axes[axis]}, ${span}`, { ...given, input: () => this.#typed() });
@@ -207,7 +215,8 @@ export class MapChooser {
     }
     this.#show(true);
     const where = this.under.where(this.#index);
-    this.#chosen.textContent = `${filled(TEXTS.value.mark, { point: this.grid.text(this.#index) })} ${where}`.trim();
+    const point = pointText(this.grid.text(this.#index));
+    this.#chosen.textContent = `${filled(TEXTS.value.mark, { point })} ${where}`.trim();
   }
 
   /** @type {(across: number, along: number) => [number, number]} the column and row there, or the nearest on the map */
@@ -269,7 +278,7 @@ export class MapChooser {
     this.movers.hidden = false;
     this.#show(false);
     const [column, row] = this.#at.map((place) => place + 1);
-    const gaps = { point: grid.text(index), column, row, columns, rows };
+    const gaps = { point: pointText(grid.text(index)), column, row, columns, rows };
     this.#chosen.textContent = `${filled(TEXTS.value.cell, gaps)} ${this.under.where(index)}`.trim();
   }
 

@@ -1,14 +1,18 @@
 /**
- * @file Choosing a protection: a card for every choice of the survey, with its words and picture.
+ * @file Choosing a protection: a card for every choice of the survey, with its words and a picture of what it does to the
+ * person's own answer.
  */
 
 import { explain, explainChoice, explainSurvey } from "../device/explain.js";
 import { Family } from "../device/family.js";
-import { filled, inDigits } from "../device/figures.js";
-import TEXTS from "./answer-texts.js";
-import { field, group, make, newId, quoted, radio } from "./parts.js";
+import { filled } from "../device/figures.js";
+import { figure, highest, pictured } from "./answer-picture.js";
+import { whyPart } from "./answer-why.js";
+import TEXTS, { nameShown, shown, told, words } from "./answer-texts.js";
+import { field, group, make, newId, radio } from "./parts.js";
 
 /** @typedef {import("../device/survey.js").Survey} Survey */
+/** @typedef {[string | null, number | null | undefined]} Chosen a protection, and the epsilon of a family */
 
 /** Sentences that stand in a card; more of them are folded. */
 const OPEN_SENTENCES = 2;
@@ -23,13 +27,29 @@ export class Menu {
 
   /**
    * @param {Survey} survey
-   * @param {unknown} explained the numbers and pictures that the collector gives beside it
+   * @param {unknown} explained the numbers that the collector gives beside it
+   * @param {number} index of the person's value, which pictures are of
+   * @param {Chosen} [chosen] what was chosen before
    */
-  constructor(survey, explained) {
-    const cards = explainSurvey(survey, explained).map((choice) => this.#card(choice, survey.find(choice.name)));
-    const seen = explainChoice(survey);
+  constructor(survey, explained, index, [before, epsilon] = [null, null]) {
+    const choices = explainSurvey(survey, explained, words).map((choice) => {
+      const mechanism = /** @type {any} */ (survey.find(choice.name));
+      // Of a family the largest epsilon has the highest bar, which is to fit in.
+      const most = mechanism instanceof Family ? mechanism.at(mechanism.epsilonAt(mechanism.last)) : mechanism;
+      return { choice, mechanism, drawn: pictured(survey, most, index) };
+    });
+    this.picture = { survey, index, top: highest(choices.map(({ drawn }) => drawn)) };
+    const cards = choices.map(({ choice, mechanism, drawn }) => this.#card(choice, mechanism, drawn));
+    const seen = explainChoice(survey, words);
     const note = seen ? make("p", { class: "seen" }, seen) : null;
-    this.node = group(TEXTS.protection.legend, { class: "menu" }, note, ...cards, missing(survey.undrawable));
+    const scale = choices.some(({ drawn }) => drawn) ? make("p", { class: "quiet" }, TEXTS.protection.scale) : null;
+    const head = [note, scale, whyPart(survey)];
+    this.node = group(TEXTS.protection.legend, { class: "menu" }, ...head, ...cards, missing(survey.undrawable));
+    if (before === null) return;
+    const place = choices.findIndex(({ choice }) => choice.name === before);
+    /** @type {any} */ (cards[place].querySelector("input[type=radio]")).checked = true;
+    this.choice = before;
+    if (epsilon) this.#strengths.get(before)?.set(epsilon);
   }
 
   /** The person's own epsilon, where a family is chosen; undefined before the slider was moved. */
@@ -49,26 +69,23 @@ export class Menu {
     else (this.node.querySelector("input:checked") ?? this.node.querySelector("input")).focus();
   }
 
-  /** Let pictures fill their frames, which can be measured once they are shown. */
-  fit() {
-    for (const picture of this.node.querySelectorAll("svg")) fitted(picture);
-  }
-
-  /** @type {(choice: ReturnType<typeof explainSurvey>[number], mechanism: any) => HTMLElement} */
-  #card({ name, description, picture, ...words }, mechanism) {
+  /** @type {(choice: ReturnType<typeof explainSurvey>[number], mechanism: any, drawn: any) => HTMLElement} */
+  #card({ name, description, ...said }, mechanism, drawn) {
+    const { survey, top } = this.picture;
     const family = mechanism instanceof Family;
-    const about = description === null ? null : make("p", {}, quoted(description));
+    const text = shown(told(survey, "descriptions", name, description));
+    const about = text === null ? null : make("p", {}, text);
     // Of a family what is said of its largest epsilon waits until one is chosen, and is then said of that.
-    const open = make("div", { id: newId() }, about, ...(family ? [make("p", {}, words.sentences[0])] : said(words)));
+    const open = make("div", { id: newId() }, about, ...(family ? [make("p", {}, said.sentences[0])] : saidOf(said)));
     const change = () => (this.choice = name);
-    const head = radio(name, { name: this.#name, "aria-describedby": open.id, change });
-    const rest = family ? this.#strength(name, mechanism, head) : picture ? figure(picture) : null;
+    const head = radio(nameShown(survey, name), { name: this.#name, "aria-describedby": open.id, change });
+    const rest = family ? this.#strength(name, mechanism, head) : drawn ? figure(drawn, top) : null;
     return make("div", { class: "card option" }, head, open, rest);
   }
 
   /** @type {(name: string, family: Family, head: HTMLElement) => HTMLElement} to slide is to choose */
   #strength(name, family, head) {
-    const strength = new Strength(family, () => {
+    const strength = new Strength(family, this.picture, () => {
       /** @type {any} */ (head.querySelector("input")).checked = true;
       this.choice = name;
     });
@@ -77,8 +94,8 @@ export class Menu {
   }
 }
 
-/** @type {(words: {warnings: string[], sentences: string[]}) => HTMLElement[]} the rest is folded */
-function said({ warnings, sentences }) {
+/** @type {(said: {warnings: string[], sentences: string[]}) => HTMLElement[]} the rest is folded */
+function saidOf({ warnings, sentences }) {
   const points = sentences.map((text) => make("p", {}, text));
   const rest = points.slice(OPEN_SENTENCES);
   const more = make("details", {}, make("summary", {}, TEXTS.protection.more), ...rest);
@@ -90,12 +107,15 @@ class Strength {
   /** @type {number | undefined} */
   epsilon = undefined;
   #family;
+  #picture;
   #chosen = make("output", { class: "chosen" });
   #words = make("div", { role: "status" });
+  #figure = make("div", {});
 
-  /** @type {(family: Family, moved: () => void) => void} */
-  constructor(family, moved) {
+  /** @type {(family: Family, picture: {survey: any, index: number, top: number}, moved: () => void) => void} */
+  constructor(family, picture, moved) {
     this.#family = family;
+    this.#picture = picture;
     const slid = () => {
       this.#show(this.slider.valueAsNumber);
       moved();
@@ -107,63 +127,50 @@ class Strength {
     slider.classList.add("unset");
     slider.setAttribute("aria-valuetext", TEXTS.value.unset);
     this.#chosen.textContent = TEXTS.value.unset;
-    const ends = [TEXTS.strength.least, TEXTS.strength.most].map((words, end) => {
-      return make("span", {}, filled(words, { epsilon: epsilonText(family.epsilonAt(end * family.last)) }));
+    const ends = [TEXTS.strength.least, TEXTS.strength.most].map((text, end) => {
+      return make("span", {}, filled(text, { epsilon: epsilonText(family.epsilonAt(end * family.last)) }));
     });
     const below = make("div", { class: "ends quiet", "aria-hidden": "true" }, ...ends);
-    this.node = make("div", { class: "strength" }, label, slider, below, make("p", {}, this.#chosen), this.#words);
+    const parts = [label, slider, below, make("p", {}, this.#chosen), this.#words, this.#figure];
+    this.node = make("div", { class: "strength" }, ...parts);
+  }
+
+  /** @param {number} epsilon */
+  set(epsilon) {
+    const level = this.#family.level(epsilon);
+    this.slider.value = String(level);
+    this.#show(level);
   }
 
   /** @param {number} level */
   #show(level) {
     this.epsilon = this.#family.epsilonAt(level);
-    const words = filled(TEXTS.strength.chosen, { epsilon: epsilonText(this.epsilon) });
+    const member = this.#family.at(this.epsilon);
+    const said = filled(TEXTS.strength.chosen, { epsilon: epsilonText(this.epsilon) });
     this.slider.classList.remove("unset");
-    this.slider.setAttribute("aria-valuetext", words);
-    this.#chosen.textContent = words;
-    this.#words.replaceChildren(...said(explain(this.#family.at(this.epsilon))));
+    this.slider.setAttribute("aria-valuetext", said);
+    this.#chosen.textContent = said;
+    this.#words.replaceChildren(...saidOf(explain(member, null, words)));
+    const { survey, index, top } = this.#picture;
+    const drawn = pictured(survey, member, index);
+    this.#figure.replaceChildren(...(drawn ? [figure(drawn, top)] : []));
   }
 }
 
 /** @type {(epsilon: number) => string} */
 export function epsilonText(epsilon) {
-  return inDigits(epsilon, 4, "up");
+  return words.inDigits(epsilon, 4, "up");
 }
 
 /** @type {(names: string[]) => HTMLElement | null} names what the survey offers and no browser can draw */
 function missing(names) {
   if (names.length === 0) return null;
   const { undrawable, others } = TEXTS.protection;
-  const listed = names.flatMap((name, place) => [place ? ", " : "", make("strong", {}, quoted(name))]);
+  const listed = names.flatMap((name, place) => [place ? ", " : "", make("strong", {}, make("bdi", {}, name))]);
   return make("p", { class: "undrawable" }, undrawable, ...listed, others);
 }
 
 /** @type {(text: string) => HTMLElement} not told by its colour alone */
 export function warning(text) {
   return make("p", { class: "warning" }, make("span", { "aria-hidden": "true" }, "⚠ "), text);
-}
-
-/** @param {string} source SVG; its legend becomes text, which can be read at any size */
-function figure(source) {
-  const parsed = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
-  const picture = /** @type {any} */ (document.importNode(parsed, true));
-  const start = picture.querySelector("g")?.firstElementChild;
-  if (!start) return null; // not even XML
-  const legend = [...picture.children].filter((part) => part.tagName === "text");
-  for (const part of legend) part.remove();
-  const [head, ...notes] = legend.map((part) => part.textContent);
-  // On a map, which says "the darker, the likelier", the paper stays light.
-  const paper = start.getAttribute("fill") === "#F2F2F2";
-  picture.classList.add(paper ? "paper" : start.tagName === "text" ? "names" : "bars");
-  const below = notes.map((line) => make("p", { class: "quiet" }, line));
-  return make("figure", {}, make("figcaption", {}, head ?? ""), picture, ...below);
-}
-
-/** @type {(picture: any) => void} crops a picture to what is drawn */
-function fitted(picture) {
-  const { x, y, width, height } = picture.getBBox();
-  if (width === 0 || height === 0) return;
-  picture.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
-  picture.setAttribute("width", width);
-  picture.setAttribute("height", height);
 }

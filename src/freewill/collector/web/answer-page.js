@@ -2,54 +2,21 @@
  * @file The steps of an answer: a value, a protection, the report that was drawn, the receipt.
  */
 
-import { cost } from "../device/budget.js";
 import { explain, explainSurvey } from "../device/explain.js";
 import { Family } from "../device/family.js";
 import { filled } from "../device/figures.js";
+import { Asked, attempted, form } from "./answer-asked.js";
 import { Spending } from "./answer-budget.js";
-import { Menu, epsilonText, warning } from "./answer-menu.js";
+import { epsilonText, warning } from "./answer-menu.js";
+import { receiptStep } from "./answer-receipt.js";
 import { letters, madeBy, promise, protectionName, reportWords } from "./answer-report.js";
-import { complain, failed, show, step, stop, tell } from "./answer-stage.js";
-import { chooserOf, valueText } from "./answer-value.js";
-import { receiptText, withinWords } from "./answer-way.js";
-import TEXTS, { OWN } from "./answer-texts.js";
-import { button, byId, field, make, quoted } from "./parts.js";
+import { complain, failed, foreign, show, step, stop, tell } from "./answer-stage.js";
+import { withinWords } from "./answer-way.js";
+import TEXTS, { OWN, nameSaid, questionSaid, shown, told, valueShown, words } from "./answer-texts.js";
+import { button, byId, field, make } from "./parts.js";
 
 /** @typedef {import("./answer-way.js").Way} Way */
-
-/** One question that a person is asked: what they chose, until the report is drawn. */
-class Asked {
-  /** @type {import("./answer-value.js").Chooser | null} */
-  chooser = null;
-  /** @type {Menu | null} */
-  menu = null;
-  /** @type {string | null} the protection that was chosen for all that follow, if it is on offer */
-  same = null;
-  /** Whether they would rather not answer. */
-  silent = false;
-  /** Whether its protection was chosen for all questions that follow. */
-  forAll = false;
-
-  /** @type {(part: import("./answer-way.js").Way["parts"][number], explained: any) => void} */
-  constructor({ name, survey, device }, explained) {
-    Object.assign(this, { name, survey, device, explained });
-    this.silence = survey.menu().find(({ mechanism }) => mechanism.kind === "silent")?.name ?? null;
-  }
-
-  /** @returns {[string | null, number | null]} the protection, and the epsilon of a family */
-  get chosen() {
-    if (this.silent) return [this.silence, null];
-    return this.same !== null ? [this.same, null] : [this.menu?.choice ?? null, this.menu ? this.menu.epsilon : null];
-  }
-
-  /** @returns {any} what its report costs; null before that is known */
-  get cost() {
-    const [choice, epsilon] = this.chosen;
-    if (this.device.remembered !== null) return this.device.remembered.epsilon;
-    if (choice === null || epsilon === undefined) return null;
-    return this.survey.cover?.cost(choice) ?? cost(this.survey.find(choice).at(epsilon));
-  }
-}
+/** @typedef {import("./answer-stage.js").Child} Child */
 
 /** A person's answer to a survey. */
 export class Page {
@@ -57,21 +24,24 @@ export class Page {
   #asked;
   /** @type {any[]} */
   #all;
-  /** @type {Spending} */
-  #spending;
+  /** @type {Spending | null} */
+  #spending = null;
+  /** Whether the box was ticked by which they consent; kept and sent nowhere. */
+  #agreed = false;
+  /** Shows the present step once more. */
+  #again = () => {};
   /** The step that is shown. */
   at = 0;
 
   /**
    * @param {Way} way
-   * @param {any} head the day, if it is closed; numbers and pictures; where the log of surveys ends
+   * @param {any} head the day, if it is closed; numbers; where the log of surveys ends
    */
   constructor(way, { closed, explained, log }) {
     this.way = way;
     this.survey = way.survey;
     this.closed = closed;
     this.log = log;
-    this.#spending = new Spending(way);
     this.several = this.survey.questions !== undefined;
     this.#all = way.parts.map((part) => new Asked(part, this.several ? explained?.[part.name] : explained));
     this.#asked = this.#all.filter(({ device }) => device.remembered === null);
@@ -85,62 +55,107 @@ export class Page {
     });
   }
 
+  /** Say everything in the language that is spoken now; what was chosen stays. */
+  speak() {
+    this.#spending = null;
+    attempted(this.#again);
+  }
+
   /** Show the step at which the person is. */
   open() {
     const { way, closed } = this;
-    const { receipt, report } = this.#words;
-    if (way.foreign) stop(TEXTS.errors.heading, TEXTS.errors.other, TEXTS.unable.nothing);
-    else if (way.receipt !== null) this.receipt(receipt.earlier);
-    else if (way.row !== null) this.report(way.due === null ? report.perhaps : report.due);
-    else if (closed !== null) stop(TEXTS.closed.heading, filled(TEXTS.closed.text, { day: closed }));
+    if (way.foreign) this.#stop(() => stop(TEXTS.errors.heading, TEXTS.errors.other, TEXTS.unable.nothing));
+    else if (way.receipt !== null) this.receipt("earlier");
+    else if (way.row !== null) this.report(way.due === null ? "perhaps" : "due");
+    else if (closed !== null) this.#stop(() => stop(TEXTS.closed.heading, filled(TEXTS.closed.text, { day: closed })));
     else this.value();
   }
 
-  /** Words about one report, or about several. */
-  get #words() {
-    return this.several ? { receipt: TEXTS.several, report: TEXTS.several } : TEXTS;
+  /** @type {(why: () => void) => void} */
+  #stop(why) {
+    this.#again = why;
+    why();
   }
 
-  /** @type {(asked: any, words: string) => string} with the place of the question among all */
-  #placed({ survey, name }, words) {
-    if (!this.several) return words;
+  /** @type {(asked: any, words: Child) => Child[]} with the place of the question among all */
+  #placed({ name }, heading) {
+    if (!this.several) return [heading];
     const number = this.#asked.findIndex((one) => one.name === name) + 1;
-    return filled(TEXTS.several.place, { number, many: this.#asked.length, words });
+    const [before, after] = TEXTS.several.place.split("{words}");
+    const gaps = { number, many: this.#asked.length };
+    return [filled(before, gaps), heading, filled(after ?? "", gaps)];
   }
 
   /** Show what all reports may tell together, as far as it is chosen. */
   #spend() {
     const box = byId("spent");
     box.hidden = !this.several && this.at !== 1;
-    this.#spending.show(this.#all.map(({ name, cost: price, device }) => ({ name, cost: price, sent: device.remembered !== null })));
-    if (!this.#spending.node.isConnected) box.replaceChildren(this.#spending.node);
+    const spending = (this.#spending ??= new Spending(this.way));
+    spending.show(this.#all.map(({ name, cost: price, device }) => ({ name, cost: price, sent: device.remembered !== null })));
+    if (!spending.node.isConnected) box.replaceChildren(spending.node);
+  }
+
+  /** @returns {string | null} why nothing may be drawn */
+  get #beyond() {
+    return this.#spending?.beyond ?? null;
   }
 
   /** @param {number} [number] of the question, from 0 */
   value(number = 0) {
-    const words = TEXTS.value;
+    this.#again = () => this.value(number);
+    const say = TEXTS.value;
     const asked = this.#asked[number];
     const { survey, silence } = asked;
-    const chooser = (asked.chooser ??= chooserOf(survey));
-    const question = this.several ? (survey.question ?? asked.name) : words[survey.alphabet.kind];
-    const [then, go] = asked.same === null ? [words.next, () => this.protection(number)] : this.#onward(number);
+    const chooser = asked.choosing();
+    const question = this.several ? shown(questionSaid(survey, asked.name)) : say[survey.alphabet.kind];
+    const [then, go] = asked.same === null ? [say.next, () => this.protection(number)] : this.#onward(number);
     const next = make("button", { type: "submit", class: "main" }, then);
     const quit = () => {
+      if (this.#unagreed(number) !== null) {
+        tell(TEXTS.about.missing);
+        byId("consent").focus();
+        return;
+      }
       asked.silent = true;
-      return this.#onward(number)[1]();
+      this.#onward(number)[1]();
     };
     const back = number > 0 ? button(TEXTS.protection.back, () => this.value(number - 1)) : null;
     const silent = this.several && silence !== null ? button(TEXTS.several.silent, () => attempted(quit)) : null;
-    const stays = make("p", { class: "quiet" }, words.stays);
     const speak = () => {
       asked.silent = false;
       attempted(go);
     };
     const buttons = make("div", { class: "row" }, next, back, silent);
-    const lack = () => (chooser.value === null ? words.missing : null);
-    const choose = form(chooser, speak, lack, ...this.#sameWords(asked, number), this.several ? buttons : next);
-    this.at = show(step(this.#placed(asked, question), number === 0 ? stays : null, choose), 0);
+    const lack = () => (chooser.value === null ? say.missing : this.#unagreed(number));
+    const before = [...this.#sameWords(asked, number), number === 0 ? this.#consent() : null];
+    const focus = () => (chooser.value === null ? chooser : byId("consent")).focus();
+    const choose = form({ node: chooser.node, focus }, speak, lack, ...before, this.several ? buttons : next);
+    this.at = show(step(this.#placed(asked, question), ...(number === 0 ? this.#introduction() : []), choose), 0);
     this.#spend();
+  }
+
+  /** @returns {HTMLElement[]} who asks, and that the answer stays here */
+  #introduction() {
+    const said = told(this.survey, "introduction");
+    const lines = (said?.text ?? "").split(/\n+/).filter(Boolean);
+    const own = lines.map((text) => make("p", {}, shown({ text, lang: said?.lang ?? null })));
+    return [...own, make("p", { class: "quiet" }, TEXTS.value.stays)];
+  }
+
+  /** @returns {HTMLElement | null} a box to tick, where the survey asks for consent */
+  #consent() {
+    const said = told(this.survey, "consent");
+    if (said === null) return null;
+    const change = () => (this.#agreed = input.checked);
+    const [label, input] = field("", { type: "checkbox", id: "consent", checked: this.#agreed, change });
+    label.append(/** @type {Node} */ (shown(said)));
+    const about = make("p", { class: "quiet" }, TEXTS.about.unsent);
+    return make("div", { class: "consent", role: "group", "aria-label": TEXTS.about.consent }, make("p", { class: "check" }, input, label), about);
+  }
+
+  /** @type {(number: number) => string | null} what is said where the box is not ticked */
+  #unagreed(number) {
+    return number > 0 || this.survey.consent === null || this.#agreed ? null : TEXTS.about.missing;
   }
 
   /** @type {(asked: any, number: number) => HTMLElement[]} which protection is taken without asking */
@@ -150,7 +165,8 @@ export class Page {
       asked.same = null;
       this.value(number);
     };
-    return [make("p", {}, filled(TEXTS.several.kept, { name: asked.same }), button(TEXTS.several.change, change))];
+    const { text } = nameSaid(asked.survey, asked.same);
+    return [make("p", {}, filled(TEXTS.several.kept, { name: text }), button(TEXTS.several.change, change))];
   }
 
   /** @type {(number: number) => [string, () => any]} what comes after a question, and the way there */
@@ -161,35 +177,38 @@ export class Page {
 
   /** Show what was chosen for all questions, before anything is drawn. */
   ready() {
-    const words = TEXTS.several;
+    this.#again = () => this.ready();
+    const say = TEXTS.several;
     const entries = this.#asked.map((one, number) => {
-      const { survey, silent, chooser, chosen: [name, epsilon] } = one;
-      const value = silent ? words.unanswered : quoted(valueText(survey.alphabet, survey.encode(chooser.value)));
+      const { survey, silent, chosen: [choice, epsilon] } = one;
+      const value = silent ? say.unanswered : valueShown(survey, survey.alphabet, one.index);
+      const name = nameSaid(survey, choice).text;
       const by = epsilon === null ? name : filled(TEXTS.strength.named, { name, epsilon: epsilonText(epsilon) });
-      const about = make("p", {}, make("strong", OWN, value), silent ? null : ". ", silent ? null : filled(words.protected, { name: by }));
-      const change = button(words.again, () => this.value(number), { "aria-label": `${words.again}: ${one.name}` });
-      return make("li", { class: "card" }, make("h3", {}, quoted(survey.question ?? one.name)), about, change);
+      const about = make("p", {}, make("strong", OWN, value), silent ? null : ". ", silent ? null : filled(say.protected, { name: by }));
+      const change = button(say.again, () => this.value(number), { "aria-label": `${say.again}: ${one.name}` });
+      return make("li", { class: "card" }, make("h3", {}, shown(questionSaid(survey, one.name))), about, change);
     });
     const draw = button(TEXTS.protection.draw, () => this.#drawn(), { class: "main" });
     const back = button(TEXTS.protection.back, () => this.value(this.#asked.length - 1));
     const once = make("p", { class: "quiet" }, TEXTS.protection.once);
     const list = make("ol", { class: "plain" }, ...entries);
-    this.at = show(step(words.check, list, once, make("div", { class: "row" }, draw, back)), 1);
+    this.at = show(step(say.check, list, once, make("div", { class: "row" }, draw, back)), 1);
     this.#spend();
   }
 
   #drawn() {
     // Said beside the sum; the device would refuse it, too.
-    if (this.#spending.beyond !== null) byId("spent").scrollIntoView();
+    if (this.#beyond !== null) byId("spent").scrollIntoView();
     else this.#draw().catch(failed);
   }
 
   /** @param {number} number of the question, from 0 */
   protection(number) {
-    const words = TEXTS.protection;
+    this.#again = () => this.protection(number);
+    const say = TEXTS.protection;
     const asked = this.#asked[number];
-    const { survey, explained, chooser } = asked;
-    const menu = (asked.menu ??= new Menu(survey, explained));
+    const { survey } = asked;
+    const menu = asked.offering();
     const [then, onward] = this.#onward(number);
     const [label, same] = field(TEXTS.several.same, { type: "checkbox", checked: asked.forAll });
     const go = () => {
@@ -198,19 +217,18 @@ export class Page {
       onward();
     };
     const draw = make("button", { type: "submit", class: "main" }, then);
-    const buttons = make("div", { class: "row" }, draw, button(words.back, () => this.value(number)));
+    const buttons = make("div", { class: "row" }, draw, button(say.back, () => this.value(number)));
     const last = number + 1 === this.#asked.length;
-    const once = last ? make("p", { class: "quiet" }, words.once) : make("p", { class: "check" }, same, label);
-    const own = make("strong", OWN, quoted(valueText(survey.alphabet, survey.encode(chooser.value))));
-    const choose = form(menu, go, () => menu.missing ?? (last ? this.#spending.beyond : null), once, buttons);
+    const once = last ? make("p", { class: "quiet" }, say.once) : make("p", { class: "check" }, same, label);
+    const own = make("strong", OWN, valueShown(survey, survey.alphabet, asked.index));
+    const choose = form(menu, go, () => menu.missing ?? (last ? this.#beyond : null), once, buttons);
     for (const event of ["input", "change"]) choose.addEventListener(event, () => this.#spend());
-    const about = this.several ? make("p", {}, quoted(survey.question ?? asked.name)) : null;
-    this.at = show(step(this.#placed(asked, words.heading), about, make("p", {}, words.yours, own), choose), 1);
-    menu.fit();
+    const about = this.several ? make("p", {}, shown(questionSaid(survey, asked.name))) : null;
+    this.at = show(step(this.#placed(asked, say.heading), about, make("p", {}, say.yours, own), choose), 1);
     this.#spend();
   }
 
-  /** @type {(number: number, menu: Menu | null) => void} one choice for all questions that follow, or none */
+  /** @type {(number: number, menu: any) => void} one choice for all questions that follow, or none */
   #same(number, menu) {
     for (const later of this.#asked.slice(number + 1)) {
       // An epsilon of one's own is chosen for each question.
@@ -227,55 +245,56 @@ export class Page {
       return Object.fromEntries(answers.map((one) => [one[0], one[place]]).filter(([, given]) => given !== undefined));
     };
     const { fresh } = await this.way.draw(of(1), of(2), of(3));
-    // The true value has done its work: nothing of it stays in the page.
-    for (const one of this.#all) one.chooser = one.menu = null;
-    const { receipt, report } = this.#words;
-    if (this.way.receipt !== null) this.receipt(receipt.earlier);
-    else this.report(fresh ? report.fresh : report.before);
+    for (const one of this.#all) one.drawn(fresh);
+    if (this.way.receipt !== null) this.receipt("earlier");
+    else this.report(fresh ? "fresh" : "before");
   }
 
-  /** @returns {{name: string, survey: any, row: any, explained: any}[]} the report of each question */
+  /** @returns {{name: string, survey: any, row: any, explained: any, index: number | null}[]} the report of each question */
   get #reports() {
     const { row } = this.way;
-    return this.#all.map(({ name, survey, explained }) => {
+    return this.#all.map(({ name, survey, explained, true: index }) => {
       const own = this.several ? { mechanism: row.mechanism[name], value: row.value[name] } : row;
-      return { name, survey, row: own, explained };
+      return { name, survey, row: own, explained, index };
     });
   }
 
   /** @type {(report: any) => (HTMLElement | null)[]} what one report says, and what it may tell */
-  #card({ survey, row, explained, name }) {
+  #card({ survey, row, explained, name, index }) {
     const { mechanism: used } = madeBy(survey, row);
-    const whole = explainSurvey(survey, explained).find((choice) => choice.name === row.mechanism);
-    const warnings = ((used === survey.find(row.mechanism) ? whole : explain(used))?.warnings ?? []).map(warning);
+    const whole = explainSurvey(survey, explained, words).find((choice) => choice.name === row.mechanism);
+    const own = used === survey.find(row.mechanism) ? whole : explain(used, null, words);
+    const warnings = (own?.warnings ?? []).map(warning);
     const says = reportWords(survey, row);
     const drawn = survey.cover === null ? null : make("p", {}, TEXTS.report.covered);
+    const hides = promise(survey, row, index);
     if (!this.several) {
-      const lines = [promise(used), TEXTS.report.final].map((line) => make("li", {}, line));
+      const lines = [hides, TEXTS.report.final].filter(Boolean).map((line) => make("li", {}, line));
       return [drawn, make("div", { class: "card" }, says), ...warnings, make("ul", {}, ...lines)];
     }
     const by = make("p", {}, filled(TEXTS.several.protected, { name: protectionName(survey, row) }));
-    const head = make("h3", {}, quoted(survey.question ?? name));
-    return [make("div", { class: "card" }, head, by, drawn, says, ...warnings, make("p", { class: "quiet" }, promise(used)))];
+    const head = make("h3", {}, shown(questionSaid(survey, name)));
+    return [make("div", { class: "card" }, head, by, drawn, says, ...warnings, make("p", { class: "quiet" }, hides))];
   }
 
-  /** @param {string} why words about where it comes from */
+  /** @param {"fresh" | "before" | "perhaps" | "due"} why where it comes from */
   report(why) {
-    const words = TEXTS.report;
+    this.#again = () => this.report(why);
+    const say = TEXTS.report;
     const { way } = this;
-    const reports = this.#reports;
     const { send_within: seconds } = this.survey;
     const late = this.closed === null ? null : filled(TEXTS.closed.drawn, { day: this.closed });
+    const from = this.several ? TEXTS.several[why] : filled(say[why], { name: protectionName(this.survey, way.row) });
     const sending = make("div", { class: "sending", role: "status" });
-    const press = button(words.send, () => this.#send(press, sending), { class: "main" });
+    const press = button(say.send, () => this.#send(press, sending), { class: "main" });
     const section = step(
-      words.heading,
-      make("p", {}, filled(why, { name: this.several ? "" : protectionName(this.survey, way.row) })),
+      say.heading,
+      make("p", {}, from),
       late === null ? null : warning(late),
-      ...reports.flatMap((one) => this.#card(one)),
-      this.several ? make("p", {}, words.final) : null,
-      letters(words.exact, way.body),
-      make("p", { class: "quiet address" }, filled(words.to, way), ". ", words.seen),
+      ...this.#reports.flatMap((one) => this.#card(one)),
+      this.several ? make("p", {}, say.final) : null,
+      letters(say.exact, way.body),
+      make("p", { class: "quiet address" }, filled(say.to, way), ". ", say.seen),
       seconds === null ? null : make("p", {}, withinWords(seconds)),
       sending,
       make("div", { class: "row" }, press),
@@ -289,94 +308,37 @@ export class Page {
   async #send(press, status) {
     if (press.getAttribute("aria-disabled") === "true") return;
     press.setAttribute("aria-disabled", "true");
+    // To say it in another language is to show the step anew.
+    byId("language").disabled = true;
     status.textContent = TEXTS.report.sending;
     try {
-      const outcome = await this.way.send((words) => (status.textContent = words));
+      const outcome = await this.way.send((text) => (status.textContent = text));
       if ("answer" in outcome) {
-        this.receipt(TEXTS.receipt.heading, outcome.answer);
+        this.receipt("heading", outcome.answer);
         return;
       }
-      complain(status, outcome.failed, outcome.error, outcome.advice);
+      complain(status, outcome.failed, foreign(outcome.error), foreign(outcome.advice));
       press.textContent = TEXTS.report.again;
     } catch (error) {
-      complain(status, TEXTS.failures.unkept, String(error?.message ?? error));
+      complain(status, TEXTS.failures.unkept, foreign(String(error?.message ?? error)));
     } finally {
       press.removeAttribute("aria-disabled");
+      byId("language").disabled = false;
     }
   }
 
   /**
-   * @param {string} heading
+   * @param {"heading" | "earlier"} which heading
    * @param {{stored: number, known: number}} [answer] the one that came just now
    */
-  receipt(heading, answer) {
-    const words = TEXTS.receipt;
-    const { way, survey } = this;
-    const { row, body } = way;
+  receipt(which, answer) {
+    this.#again = () => this.receipt(which, answer);
+    const { way, log } = this;
     byId("spent").hidden = true;
-    const protections = this.#reports.map(({ name, survey: own, row: part }) => {
-      return make("div", {}, quoted(`${this.several ? `${name}: ` : ""}${protectionName(own, part)}`));
-    });
+    for (const one of this.#all) one.true = null;
     const said = answer ?? way.receipt?.answer ?? { stored: 0, known: 0 };
-    const text = receiptText({ survey: way.id, body, answer: said }, survey, this.log);
-    const facts = [
-      [words.id, make("code", {}, row.report_id)],
-      [words.survey, make("code", {}, way.id)],
-      [words.log, filled(words.head, this.log)],
-      [words.protection, make("div", {}, ...protections)],
-      [words.answer, make("code", {}, JSON.stringify(said))],
-    ];
-    const pairs = facts.flatMap(([name, what]) => [make("dt", {}, name), make("dd", {}, what)]);
-    const sending = make("div", { class: "sending", role: "status" });
-    const copy = button(words.copy, async () => {
-      const done = await navigator.clipboard?.writeText(text).then(() => true).catch(() => false);
-      sending.textContent = done ? words.copied : words.uncopied;
-    });
-    const href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
-    const file = { href, download: `receipt-${way.id}.txt` };
-    const save = make("a", { class: "button", ...file }, words.save);
-    const again = button(words.again, () => this.#send(again, sending));
-    const section = step(
-      heading,
-      make("p", {}, said.stored ? words.stored : words.known),
-      make("p", {}, words.once),
-      make("p", {}, words.own),
-      make("dl", { class: "card" }, ...pairs),
-      letters(words.sent, body),
-      make("div", { class: "row" }, copy, save, again),
-      sending,
-    );
-    this.at = show(section, 3);
-  }
-}
-
-/**
- * Return a form around what is chosen from; without a choice it says what is missing, and goes nowhere.
- *
- * @param {{node: HTMLElement, focus(): void}} chooser
- * @param {() => void} go
- * @param {() => string | null} missing what is still to be chosen
- * @param {...HTMLElement} rest the last of them has the button
- */
-function form(chooser, go, missing, ...rest) {
-  const fault = make("p", { class: "fault", role: "alert" });
-  const submit = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    const lack = missing();
-    if (lack === null) return go();
-    fault.textContent = lack;
-    chooser.focus();
-  };
-  rest.splice(-1, 0, fault);
-  const input = () => (fault.textContent = "");
-  return make("form", { submit, input, novalidate: true, autocomplete: "off" }, chooser.node, ...rest);
-}
-
-/** @type {(step: () => void) => void} goes on to a step; one that cannot be made is told */
-function attempted(step) {
-  try {
-    step();
-  } catch (error) {
-    failed(error);
+    const heading = this.several && which === "earlier" ? TEXTS.several.earlier : TEXTS.receipt[which];
+    const sent = { way, reports: this.#reports, answer: said, log };
+    this.at = show(receiptStep(heading, sent, (press, status) => this.#send(press, status)), 3);
   }
 }

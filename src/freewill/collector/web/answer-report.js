@@ -3,26 +3,26 @@
  */
 
 import { encodeText, sameValues } from "../device/alphabets.js";
-import { factsOf } from "../device/explain.js";
+import { factsOf } from "../device/facts.js";
+import { filled } from "../device/figures.js";
+import { chancesFrom } from "../device/law.js";
 import { epsilonText } from "./answer-menu.js";
-import { filled, inDigits } from "../device/figures.js";
-import WORDS from "../device/words.js";
 import { cellsPath, mapFrame } from "./answer-map.js";
-import { valueText } from "./answer-value.js";
-import TEXTS from "./answer-texts.js";
-import { make, newId, quoted } from "./parts.js";
+import TEXTS, { OWN, nameSaid, valueShown, words } from "./answer-texts.js";
+import { make, newId } from "./parts.js";
 
-/** @typedef {import("../device/mechanisms.js").Mechanism} Mechanism */
 /** @typedef {import("../device/survey.js").ReportRow} ReportRow */
 /** @typedef {import("../device/survey.js").Survey} Survey */
 
 const MOST_NAMED = 12;
+/** Next to 1: where epsilon is finite, no chance is 1. */
+const SURE = 1 - 2 ** -53;
 
 /** @type {(survey: Survey, row: ReportRow) => HTMLElement} what a report says */
 export function reportWords(survey, row) {
   const { mechanism, text } = madeBy(survey, row);
   const own = mechanism === survey.find(row.mechanism) ? [] : [make("p", {}, usedWords(mechanism))];
-  return make("div", {}, make("p", {}, TEXTS.report.says), ...said(mechanism, text, survey.background), ...own);
+  return make("div", {}, make("p", {}, TEXTS.report.says), ...said(survey, mechanism, text), ...own);
 }
 
 /** @type {(survey: Survey, row: ReportRow) => {mechanism: any, text: string}} of a family the member */
@@ -39,62 +39,86 @@ function usedWords({ epsilon }) {
 /** @type {(survey: Survey, row: ReportRow) => string} a protection by its name and, of a family, epsilon */
 export function protectionName(survey, row) {
   const { mechanism } = madeBy(survey, row);
-  if (mechanism === survey.find(row.mechanism)) return row.mechanism;
-  return filled(TEXTS.strength.named, { name: row.mechanism, epsilon: epsilonText(mechanism.epsilon) });
+  const name = nameSaid(survey, row.mechanism).text;
+  if (mechanism === survey.find(row.mechanism)) return name;
+  return filled(TEXTS.strength.named, { name, epsilon: epsilonText(mechanism.epsilon) });
 }
 
-/** @type {(mechanism: any, value: string, background: any) => (HTMLElement | null)[]} */
-function said(mechanism, value, background) {
+/** @type {(survey: any, mechanism: any, value: string) => (HTMLElement | null)[]} */
+function said(survey, mechanism, value) {
   const { outputs, alphabet } = mechanism;
-  const says = (/** @type {string | Node} */ words) => make("p", { class: "says" }, words);
+  const says = (/** @type {string | Node} */ text) => make("p", { class: "says" }, text);
   if (mechanism.kind === "silent") return [says(TEXTS.report.unsaid)];
   if (mechanism.reads) {
     const parts = mechanism.reads(value);
     if (parts.length === 0) return [says(TEXTS.report.silent)];
-    return parts.flatMap((/** @type {[any, string]} */ [part, text]) => said(part, text, background));
+    return parts.flatMap((/** @type {[any, string]} */ [part, text]) => said(survey, part, text));
   }
   const named = mechanism.named(value);
-  if (named !== null) return namedWords(mechanism, named, value, says, background);
+  if (named !== null) return namedWords(survey, mechanism, named, value, says);
   if (!sameValues(outputs, alphabet)) {
-    return [says(filled(TEXTS.report.sign, { value, outputs: inDigits(outputs.size, 10) }))];
+    return [says(filled(TEXTS.report.sign, { sign: value, outputs: words.inDigits(outputs.size, 10) }))];
   }
   const index = encodeText(outputs, value);
-  const map = outputs.kind === "grid" ? mapOf(outputs, [index], background) : null;
-  return [says(quoted(valueText(outputs, index))), map];
+  const map = outputs.kind === "grid" ? mapOf(outputs, [index], survey.background) : null;
+  return [says(valueShown(survey, outputs, index)), map];
 }
 
-/** @type {(mechanism: Mechanism) => string} what may be told: whether it hides anything */
-export function promise(mechanism) {
+/**
+ * Say what may be told of a report: whether it hides anything and, just after the draw, whether it happens to say the truth.
+ *
+ * @param {Survey} survey
+ * @param {ReportRow} row
+ * @param {number | null} [index] of the true value, while it is known
+ * @returns {HTMLElement | null}
+ */
+export function promise(survey, row, index = null) {
+  const { mechanism, text } = madeBy(survey, row);
   const { hidesNothing, epsilon, support } = factsOf(mechanism);
   const { open, telling, bits, stands, hidden } = TEXTS.report;
-  const whole = /** @type {any} */ (mechanism).reads;
-  if (mechanism.kind === "silent") return "";
-  const noisy = whole ? hidden : support ? stands : mechanism.outputs === null ? bits : hidden;
-  return hidesNothing ? open : epsilon === Infinity ? telling : noisy;
+  if (mechanism.kind === "silent") return null;
+  if (hidesNothing) return make("span", {}, open);
+  if (epsilon === Infinity) return make("span", {}, telling);
+  const compared = index === null ? null : comparison(mechanism, text, index);
+  const any = mechanism.reads ? hidden : support ? stands : mechanism.outputs === null ? bits : hidden;
+  return compared ? make("span", OWN, compared) : make("span", {}, any);
 }
 
-/** @type {(words: string, text: string) => HTMLElement} letter by letter, scrolled by keys */
-export function letters(words, text) {
-  const label = make("p", { id: newId() }, words);
-  const code = make("pre", { tabindex: "0", role: "region", "aria-labelledby": label.id }, make("code", {}, text));
-  return make("div", {}, label, code);
+/** @type {(mechanism: any, text: string, index: number) => string | null} a report beside the truth, where that is one thing */
+function comparison(mechanism, text, index) {
+  const { outputs, alphabet } = mechanism;
+  const law = mechanism.reads ? null : chancesFrom(mechanism, index);
+  const named = mechanism.reads ? null : mechanism.named(text);
+  if (law === null || (named === null && !sameValues(outputs, alphabet))) return null;
+  const { same, different, among, absent } = TEXTS.report;
+  const is = named === null ? encodeText(outputs, text) === index : named.includes(index);
+  const template = named === null ? (is ? same : different) : is ? among : absent;
+  return filled(template, { chance: words.percent(Math.min(law[index], SURE)) });
 }
 
-/** @type {(mechanism: any, ones: number[], value: string, says: (words: string) => Node, background: any) => Node[]} */
-function namedWords({ alphabet, draws, support }, ones, value, says, background) {
+/** @type {(label: string, text: string) => HTMLElement} letter by letter, scrolled by keys */
+export function letters(label, text) {
+  const head = make("p", { id: newId() }, label);
+  const code = make("pre", { tabindex: "0", role: "region", "aria-labelledby": head.id, dir: "ltr" }, make("code", {}, text));
+  return make("div", {}, head, code);
+}
+
+/** @type {(survey: any, mechanism: any, ones: number[], value: string, says: (text: string) => HTMLElement) => HTMLElement[]} */
+function namedWords(survey, { alphabet, draws, support }, ones, value, says) {
   const { yes, none, one, nothing, others, [draws]: note = "" } = TEXTS.report;
   const [seed, group] = value.split(":");
-  const counts = { many: inDigits(ones.length, 10), size: inDigits(alphabet.size, 10), all: support };
-  const gaps = { ...counts, values: WORDS.nouns[alphabet.kind].many, value, seed, group };
+  const counts = { many: words.inDigits(ones.length, 10), size: words.inDigits(alphabet.size, 10), all: support };
+  const gaps = { ...counts, sign: value, seed, group };
+  const fill = (/** @type {string} */ text) => words.say(alphabet.kind, text, gaps);
   const [some, empty] = support ? [one, nothing] : [yes, none];
-  const head = says(filled(ones.length ? some : empty, gaps));
-  const foot = note ? [make("p", {}, filled(note, gaps))] : [];
+  const head = says(fill(ones.length ? some : empty));
+  const foot = note ? [make("p", {}, fill(note))] : [];
   if (ones.length === 0) return [head, ...foot];
-  if (alphabet.kind === "grid") return [head, mapOf(alphabet, ones, background), ...foot];
-  const named = ones.slice(0, MOST_NAMED).map((index) => make("li", {}, quoted(valueText(alphabet, index))));
-  const rest = ones.length - named.length;
-  if (rest > 0) named.push(make("li", {}, filled(others, { many: inDigits(rest, 10) })));
-  return [head, make("ul", { class: "named" }, ...named), ...foot];
+  if (alphabet.kind === "grid") return [head, mapOf(alphabet, ones, survey.background), ...foot];
+  const listed = ones.slice(0, MOST_NAMED).map((index) => make("li", {}, valueShown(survey, alphabet, index)));
+  const rest = ones.length - listed.length;
+  if (rest > 0) listed.push(make("li", {}, filled(others, { many: words.inDigits(rest, 10) })));
+  return [head, make("ul", { class: "named" }, ...listed), ...foot];
 }
 
 /** @type {(grid: any, cells: number[], background: any) => HTMLElement} */

@@ -11,11 +11,11 @@ import { byId, make, newId } from "./parts.js";
 /**
  * Return a step of the page: a heading that can be given the focus, and what stands below it.
  *
- * @param {string} words
+ * @param {string | Child[]} words
  * @param {...Child} children
  */
 export function step(words, ...children) {
-  const heading = make("h2", { tabindex: "-1", id: newId() }, words);
+  const heading = make("h2", { tabindex: "-1", id: newId() }, ...[words].flat());
   return make("section", { "aria-labelledby": heading.id }, heading, ...children);
 }
 
@@ -33,6 +33,7 @@ export function tell(words) {
 export function show(section, number) {
   const steps = byId("steps");
   steps.hidden = number === null;
+  steps.setAttribute("aria-label", TEXTS.stepsName);
   const names = TEXTS.steps.map((words, at) => {
     const given = { "aria-current": at === number && "step", class: at < number && "done" };
     return make("li", given, words);
@@ -62,7 +63,7 @@ export function stop(heading, ...lines) {
  * Say what went wrong where the person is.
  *
  * @param {HTMLElement} box
- * @param {...string} lines
+ * @param {...Child} lines
  */
 export function complain(box, ...lines) {
   box.replaceChildren(make("div", { class: "card error" }, ...paragraphs(lines)));
@@ -78,5 +79,10 @@ function paragraphs(lines) {
 export function failed(error) {
   const ours = error instanceof FreewillError;
   const why = error instanceof Error ? error.message : String(error);
-  stop(TEXTS.errors.heading, ours ? TEXTS.errors.device : null, why, TEXTS.unable.nothing);
+  stop(TEXTS.errors.heading, ours ? TEXTS.errors.device : null, foreign(why), TEXTS.unable.nothing);
+}
+
+/** @type {(text: string) => HTMLElement | null} what a program says for those who look after it, in English */
+export function foreign(text) {
+  return text ? make("p", { lang: "en", dir: "ltr" }, text) : null;
 }

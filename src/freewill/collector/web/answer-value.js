@@ -3,30 +3,25 @@
  * to begin with: what stands there already is taken by some, and answers would lean towards it.
  */
 
-import { behind, filled, inDigits, withUnit } from "../device/figures.js";
+import { filled } from "../device/figures.js";
 import { MapChooser } from "./answer-map.js";
-import TEXTS, { OWN } from "./answer-texts.js";
-import { field, group, make, newId, quoted, radio } from "./parts.js";
+import TEXTS, { OWN, shown, told, valueSaid, words } from "./answer-texts.js";
+import { field, group, make, newId, radio } from "./parts.js";
 
-/** @typedef {import("../device/alphabets.js").Alphabet} Alphabet */
+/** @typedef {string | number | [number, number] | null} Value */
 /**
  * `value` is what was chosen, null before; `focus` goes to where it can be chosen.
  *
- * @typedef {{node: HTMLElement, value: string | number | [number, number] | null, focus(): void}} Chooser
+ * @typedef {{node: HTMLElement, value: Value, focus(): void}} Chooser
  */
 
 const SHORT_LIST = 12;
 const MOST_SHOWN = 60;
 
-/** @type {(survey: any) => Chooser} what a value of a survey is chosen with */
-export function chooserOf({ alphabet, background }) {
+/** @type {(survey: any, value?: Value) => Chooser} what a value is chosen with; one that was chosen before stays */
+export function chooserOf(survey, value = null) {
   const choosers = { categorical: ListChooser, linear: LineChooser, grid: MapChooser };
-  return new choosers[alphabet.kind](alphabet, background);
-}
-
-/** @type {(alphabet: any, index: number) => string} a value as people read it */
-export function valueText(alphabet, index) {
-  return withUnit(alphabet.text(index), alphabet.unit ?? "");
+  return new choosers[survey.alphabet.kind](survey, value);
 }
 
 /** @param {string} text */
@@ -44,10 +39,12 @@ class ListChooser {
   #chosen = make("p", { class: "chosen", role: "status", ...OWN });
   #search;
 
-  /** @param {import("../device/alphabets.js").Categorical} alphabet */
-  constructor({ labels, size }) {
-    this.labels = labels;
-    const [label, search] = field(filled(TEXTS.value.search, { many: inDigits(size, 10) }), {
+  /** @param {any} survey @param {any} value */
+  constructor(survey, value) {
+    const { labels, size } = survey.alphabet;
+    /** @type {{label: string, said: import("./answer-texts.js").Said}[]} */
+    this.answers = labels.map((/** @type {string} */ label) => ({ label, said: told(survey, "labels", label, label) }));
+    const [label, search] = field(filled(TEXTS.value.search, { many: words.inDigits(size, 10) }), {
       type: "search",
       input: () => this.#show(),
       // The form would go on to the next step.
@@ -58,6 +55,8 @@ class ListChooser {
     this.#list.classList.toggle("scrolled", long);
     const above = long ? [label, search, this.#count, this.#chosen] : [];
     this.node = group(TEXTS.value.nothing, {}, ...above, this.#list);
+    const before = this.answers.find((answer) => answer.label === value);
+    if (before) this.#take(before);
     this.#show();
   }
 
@@ -65,51 +64,54 @@ class ListChooser {
     (this.#list.querySelector("input:checked") ?? this.#list.querySelector("input") ?? this.#search).focus();
   }
 
+  /** @param {{label: string, said: import("./answer-texts.js").Said}} answer */
+  #take({ label, said }) {
+    this.value = label;
+    this.#chosen.replaceChildren(TEXTS.value.chosen, make("strong", {}, shown(said)));
+  }
+
   #show() {
-    const words = plain(this.#search.value).split(/\s+/).filter(Boolean);
-    const matching = this.labels.filter((label) => {
-      const letters = words.length === 0 ? "" : plain(label);
-      return words.every((word) => letters.includes(word));
+    const parts = plain(this.#search.value).split(/\s+/).filter(Boolean);
+    const matching = this.answers.filter(({ label, said }) => {
+      const letters = parts.length === 0 ? "" : plain(`${said.text} ${label}`);
+      return parts.every((part) => letters.includes(part));
     });
-    const shown = matching.length > SHORT_LIST ? matching.slice(0, MOST_SHOWN) : matching;
-    const entries = shown.map((label) => {
-      const change = () => {
-        this.value = label;
-        this.#chosen.replaceChildren(TEXTS.value.chosen, make("strong", {}, quoted(label)));
-      };
-      return radio(label, { name: this.#name, checked: label === this.value, change });
+    const few = matching.length > SHORT_LIST ? matching.slice(0, MOST_SHOWN) : matching;
+    const entries = few.map((answer) => {
+      const given = { name: this.#name, checked: answer.label === this.value, change: () => this.#take(answer) };
+      return radio(shown(answer.said), given);
     });
     this.#list.replaceChildren(...entries);
-    this.#count.textContent = matches(matching.length, shown.length);
+    this.#count.textContent = matches(matching.length, few.length);
   }
 }
 
-/** @type {(many: number, shown: number) => string} */
-function matches(many, shown) {
-  const words = TEXTS.value;
-  if (many < 2) return many === 0 ? words.none : words.one;
-  const gaps = { many: inDigits(many, 10), shown: inDigits(shown, 10) };
-  return filled(many > shown ? words.some : words.matches, gaps);
+/** @type {(many: number, few: number) => string} */
+function matches(many, few) {
+  const { none, some, matches: all } = TEXTS.value;
+  if (many === 0) return none;
+  return many > few ? words.counted({ other: some }, many, { shown: words.inDigits(few, 10) }) : words.counted(all, many);
 }
 
 /** A slider and a number, in step. */
 class LineChooser {
   /** @type {number | null} */
   value = null;
+  #survey;
   #chosen = make("output", { class: "chosen large", ...OWN });
   #fault = make("p", { class: "fault", role: "alert", id: newId(), ...OWN });
 
-  /** @param {import("../device/alphabets.js").Linear} alphabet */
-  constructor(alphabet) {
-    this.alphabet = alphabet;
-    const { first, last, step } = alphabet;
+  /** @param {any} survey @param {any} value */
+  constructor(survey, value) {
+    this.#survey = survey;
+    const { first, last, step, unit } = survey.alphabet;
     const line = { min: first, max: last, step };
     const slid = () => this.#take(this.slider.valueAsNumber, true);
     // A click where the slider stands already moves nothing, and is a choice all the same.
     const sliding = { ...line, type: "range", input: slid, click: slid };
     const [above, slider] = field(TEXTS.value.slider, sliding);
-    const unit = behind(alphabet.unit).trim();
-    const [beside, number] = field(unit ? `${TEXTS.value.number} (${unit})` : TEXTS.value.number, {
+    const typing = unit ? `${TEXTS.value.number} (${words.unit(unit, 2)})` : TEXTS.value.number;
+    const [beside, number] = field(typing, {
       ...line,
       type: "number",
       inputmode: first < 0 ? "text" : "numeric",
@@ -124,6 +126,9 @@ class LineChooser {
     const below = make("div", { class: "ends quiet", "aria-hidden": "true" }, ...ends);
     const parts = [chosen, above, slider, below, beside, number, this.#fault];
     this.node = group(TEXTS.value.nothing, {}, ...parts);
+    if (value === null) return;
+    number.value = String(value);
+    this.#take(value, false);
   }
 
   focus() {
@@ -142,13 +147,14 @@ class LineChooser {
 
   /** @type {(value: number, slid: boolean) => void} */
   #take(value, slid) {
-    const { first, last, step } = this.alphabet;
+    const { alphabet } = this.#survey;
+    const { first, last, step } = alphabet;
     let index;
     try {
-      index = this.alphabet.encode(value);
+      index = alphabet.encode(value);
     } catch {
       const steps = step === 1 ? "" : filled(TEXTS.value.stepped, { step });
-      const given = Number.isNaN(value) ? "That" : value;
+      const given = Number.isNaN(value) ? TEXTS.value.that : words.pointed(String(value));
       this.#fault.textContent = filled(TEXTS.value.outside, { given, first, last, steps });
       this.number.setAttribute("aria-invalid", "true");
       this.#show(null);
@@ -162,12 +168,13 @@ class LineChooser {
 
   /** @param {number | null} index of the value, null where none is chosen */
   #show(index) {
+    const { alphabet } = this.#survey;
     const unset = index === null;
-    const words = unset ? TEXTS.value.unset : valueText(this.alphabet, index);
-    this.value = unset ? null : this.alphabet.decode(index);
+    const text = unset ? TEXTS.value.unset : valueSaid(this.#survey, alphabet, index).text;
+    this.value = unset ? null : alphabet.decode(index);
     this.slider.classList.toggle("unset", unset);
-    this.slider.setAttribute("aria-valuetext", words);
+    this.slider.setAttribute("aria-valuetext", text);
     this.#chosen.classList.toggle("open", unset);
-    this.#chosen.textContent = words;
+    this.#chosen.textContent = text;
   }
 }

@@ -9,10 +9,9 @@
 
 import { Budget } from "../device/budget.js";
 import { Device } from "../device/device.js";
-import { several } from "../device/errors.js";
 import { filled } from "../device/figures.js";
 import { DeviceError, Memory, adding, describeSent, readSent } from "../device/memory.js";
-import TEXTS from "./answer-texts.js";
+import TEXTS, { words } from "./answer-texts.js";
 
 /** @typedef {import("../device/memory.js").Sent} Sent */
 /** @typedef {import("../device/memory.js").Store} Store */
@@ -190,7 +189,7 @@ export class Way {
     return isSame(body, this.body) && Number.isFinite(due) ? due : null;
   }
 
-  /** @type {(tell: (words: string) => void) => Promise<void>} until the moment that was drawn for it, if any is */
+  /** @type {(tell: (text: string) => void) => Promise<void>} until the moment that was drawn for it, if any is */
   async #wait(tell) {
     const { send_within: seconds } = this.survey;
     if (seconds === null) return;
@@ -229,7 +228,7 @@ export class Way {
   /**
    * Send the report that was drawn, and keep the receipt.
    *
-   * @param {(words: string) => void} tell
+   * @param {(text: string) => void} tell
    * @param {Patience} [patience]
    */
   async send(tell, patience) {
@@ -270,7 +269,7 @@ const isSame = (one, other) => typeof one === "string" && one.trimEnd() === othe
 /** @type {(seconds: number) => string} within which time a report is sent */
 export function withinWords(seconds) {
   const [size, unit] = UNITS.find(([own]) => seconds % own === 0) ?? [1, "second"];
-  return filled(TEXTS.report.within, { time: several(seconds / size, unit) });
+  return filled(TEXTS.report.within, { time: words.counted(TEXTS.time[unit], seconds / size) });
 }
 
 /**
@@ -280,7 +279,7 @@ export function withinWords(seconds) {
  *
  * @param {URL | string} address
  * @param {string} body
- * @param {(words: string) => void} tell is told what is waited for
+ * @param {(text: string) => void} tell is told what is waited for
  * @param {Patience} [patience]
  * @returns {Promise<Outcome>}
  */
@@ -331,24 +330,4 @@ function rest(milliseconds) {
     setTimeout(resolve, milliseconds);
     addEventListener("online", () => resolve(), { once: true });
   });
-}
-
-/**
- * Return a receipt as a text to keep.
- *
- * @param {Receipt} receipt
- * @param {any} survey
- * @param {{number: number, head: string}} log where the log of surveys ends
- */
-export function receiptText({ survey: id, body, answer }, survey, { number, head }) {
-  const lines = [
-    "Receipt of a noisy report",
-    ...(survey.title === null ? [] : [`Title: ${survey.title}`]),
-    ...[survey, ...(survey.questions?.values() ?? [])].filter(({ question }) => question).map(({ question }) => `Question: ${question}`),
-    `Survey: ${id}`,
-    `Log of surveys: ${number}: ${head}`,
-    `Sent: ${body}`,
-    `The collector's answer: ${JSON.stringify(answer)}`,
-  ];
-  return `${lines.join("\n")}\n`;
 }

@@ -5,7 +5,7 @@
 
 import { holds, readFeatures } from "../device/background.js";
 import { filled } from "../device/figures.js";
-import TEXTS from "./answer-texts.js";
+import TEXTS, { words } from "./answer-texts.js";
 import { draw, make } from "./parts.js";
 import { largestFirst, middleOf } from "./shapes.js";
 
@@ -101,12 +101,12 @@ export class Under {
     const centre = [place - row * grid.columns + 0.5, grid.rows - row - 0.5];
     const area = this.features.findLast((one) => one.kind === "area" && one.name && holds(one, centre))?.name;
     const near = this.#nearest(centre);
-    const words = TEXTS.value.where;
-    if (!near) return area ? filled(words.area, { area }) : "";
-    if (near.away * 2 < Math.hypot(...grid.cell)) return filled(area ? words.areaAt : words.at, { area, place: near.name });
-    const distance = near.away < 1 ? `${Math.round(near.away * 100) * 10} m` : `${near.away.toFixed(1)} km`;
-    const gaps = { area, place: near.name, distance, direction: words.directions[near.turn] };
-    return filled(area ? words.both : words.place, gaps);
+    const say = TEXTS.value.where;
+    if (!near) return area ? filled(say.area, { area }) : "";
+    if (near.away * 2 < Math.hypot(...grid.cell)) return filled(area ? say.areaAt : say.at, { area, place: near.name });
+    const distance = near.away < 1 ? `${Math.round(near.away * 100) * 10} m` : `${words.pointed(near.away.toFixed(1))} km`;
+    const gaps = { area, place: near.name, distance, direction: say.directions[near.turn] };
+    return filled(area ? say.both : say.place, gaps);
   }
 
   /** @type {(centre: number[]) => {name: string, away: number, turn: number} | null} the nearest place, in km, and the eighth of the compass */

@@ -66,10 +66,10 @@ export function group(words, given, ...children) {
   return make("fieldset", given, make("legend", {}, words), ...children);
 }
 
-/** @type {(text: string, given: Record<string, unknown>) => any} a text of the survey beside it */
+/** @type {(text: Node, given: Record<string, unknown>) => any} a text of the survey beside it */
 export function radio(text, given) {
   const input = make("input", { type: "radio", id: newId(), autocomplete: "off", ...given });
-  return make("div", { class: "choice" }, input, make("label", { for: input.id }, quoted(text)));
+  return make("div", { class: "choice" }, input, make("label", { for: input.id }, text));
 }
 
 /**

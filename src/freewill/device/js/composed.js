@@ -45,6 +45,7 @@ export const COMPOSED = {
         return byChance ? byChance.draw(place, source) : surely[place];
       },
       outputs,
+      mapped: { inner, rows: byChance?.rows ?? null, surely },
       claim: claimOf(inner),
     };
   }],

@@ -9,9 +9,8 @@ import { checkFields, isObject } from "./checks.js";
 import { system } from "./draws.js";
 import { FreewillError, several, shown } from "./errors.js";
 import { Family } from "./family.js";
-import { filled, percent } from "./figures.js";
+import { ENGLISH, filled } from "./figures.js";
 import { KRR } from "./mechanisms.js";
-import WORDS from "./words.js";
 
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
 /** @typedef {import("./draws.js").Source} Source */
@@ -89,20 +88,28 @@ export class Cover {
     return plus(this.towards === "any" ? exactly(this.epsilon) : NOTHING, most);
   }
 
-  /** @type {<T extends {name: string, warnings: string[], sentences: string[]}>(choices: T[]) => T[]} and what may be used instead */
-  explained(choices) {
-    const weak = this.towards === "any" && choices.some(({ warnings }) => warnings.length > 0) ? [WORDS.cover.weak] : [];
+  /**
+   * Say of each choice what may be used instead, too.
+   *
+   * @template {{name: string, warnings: string[], sentences: string[]}} T
+   * @param {T[]} choices
+   * @param {import("./figures.js").Words} [words]
+   * @returns {T[]}
+   */
+  explained(choices, words = ENGLISH) {
+    const empty = this.towards === "any" && choices.some(({ warnings }) => warnings.length > 0);
+    const weak = empty ? [words.texts.cover.weak] : [];
     return choices.map((one) => {
       const { name, warnings, sentences } = one;
-      return { ...one, warnings: warnings.length ? warnings : weak, sentences: [...this.sentences(name), ...sentences] };
+      return { ...one, warnings: warnings.length ? warnings : weak, sentences: [...this.sentences(name, words), ...sentences] };
     });
   }
 
-  /** @type {(choice: string) => string[]} what people are told about it, in the words of `fw.explain` */
-  sentences(choice) {
-    const { any, protection, shared, partly, told } = WORDS.cover;
+  /** @type {(choice: string, words?: import("./figures.js").Words) => string[]} in the words of `fw.explain` */
+  sentences(choice, words = ENGLISH) {
+    const { any, protection, shared, partly, told } = words.texts.cover;
     const others = this.reach(choice).length - 1;
-    const chance = percent(others / (others + Math.exp(this.epsilon)));
+    const chance = words.percent(others / (others + Math.exp(this.epsilon)));
     if (this.towards === "any") return [filled(any, { chance })];
     const moved = [...this.#responses.keys()].filter((name) => name !== choice).map((name) => this.reach(name).includes(choice));
     const seen = moved.every(Boolean) ? shared : moved.some(Boolean) ? partly : told;

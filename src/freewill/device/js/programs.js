@@ -242,7 +242,7 @@ const DRAWS = {
       odds: [own.yes * BigInt(others), own.no],
       bits: [own.near, otherHalfOf(own.near, size, blocks)],
       support: signs,
-      ...(blocks > 1 && { words: "blocks" }),
+      ...(blocks > 1 && { words: "blocks", blocks }),
     };
   }],
 

@@ -5,13 +5,12 @@
 import { NOTHING, digits, plus } from "./amounts.js";
 import { LARGEST, checkText, isNumbers, isObject, isWholeText } from "./checks.js";
 import { FreewillError, shown } from "./errors.js";
-import { MOST_EXPONENT } from "./explain.js";
-import { filled, inDigits, odds } from "./figures.js";
+import { MOST_EXPONENT } from "./facts.js";
+import { ENGLISH, filled } from "./figures.js";
 import { HEAD, sha256 } from "./ids.js";
 import { checkSendWithin, messageBytes } from "./messages.js";
 import { Survey, sameWords } from "./survey.js";
 import { WHOLE, checkedTexts } from "./wording.js";
-import WORDS from "./words.js";
 
 const FIELDS = [HEAD, "title", ...WHOLE, "translations", "questions", "weights", "send_within"];
 /** Between the names of what was chosen for each question. */
@@ -122,14 +121,16 @@ export function rowId(ids) {
  * Say what the reports of several questions cost, one by one and together, and what that means.
  *
  * @param {Map<string, import("./amounts.js").Amount>} costs
+ * @param {import("./figures.js").Words} [words]
  * @returns {string[]}
  */
-export function explainSum(costs) {
-  const { sum, part, unlimited, any, weak, nothing, infinite } = WORDS.together;
-  const shown = (/** @type {any} */ one) => (one === Infinity ? unlimited : inDigits(Number(digits(one)), 4, "up"));
+export function explainSum(costs, words = ENGLISH) {
+  const { sum, part, unlimited, any, weak, nothing, infinite } = words.texts.together;
+  const shown = (/** @type {any} */ one) => (one === Infinity ? unlimited : words.inDigits(Number(digits(one)), 4, "up"));
   const all = [...costs.values()].reduce(plus, NOTHING);
   const parts = [...costs].map(([name, one]) => filled(part, { name, epsilon: shown(one) }));
-  const odd = all === Infinity ? infinite : all.n === 0n ? nothing : filled(any, { odds: odds(Number(digits(all))) });
+  const odds = () => filled(any, { odds: words.odds(Number(digits(all))) });
+  const odd = all === Infinity ? infinite : all.n === 0n ? nothing : odds();
   const careful = all === Infinity || Number(digits(all)) > MOST_EXPONENT ? [weak] : [];
   return [filled(sum, { sum: shown(all), parts: parts.join(", ") }), odd, ...careful];
 }

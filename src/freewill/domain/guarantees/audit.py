@@ -5,9 +5,9 @@ was meant, or an epsilon of 45. Two things tell, under a uniform prior:
 
 - the chance that a report is the true value or, of a table, that the best guess from it is right,
   averaged over the values, is above 90 %;
-- two typical values are told apart by odds of more than e^5, 148 to 1. An epsilon of LDP is about
-  any two values. One per unit of distance is taken over the *typical distance*, the mean of
-  d(x, x') over all pairs: what lies between two people of whom nothing is known.
+- one of two typical values can seem more than e^5, 148 times, as likely as the other. An epsilon of
+  LDP is about any two values. One per unit of distance is taken over the *typical distance*, the
+  mean of d(x, x') over all pairs: what lies between two people of whom nothing is known.
 
 The chance is an average: a law that sends "no" whatever the truth has a chance of 1 at one value,
 and hides everything.
@@ -149,8 +149,8 @@ def audit(
     >>> survey = fw.Survey(votes, {"careful": fw.KRR(votes, 1.0), "open": fw.KRR(votes, 3.0)})
     >>> print(fw.audit(survey, choice=[[0.5, 0.5], [0.9, 0.1]]))
     the choice tells, too
-      careful  no against yes: 4.89 : 1 where 2.72 : 1 is promised
-      open     yes against no: 100 : 1 where 20.1 : 1 is promised
+      careful  no seems 4.89 times as likely as yes; promised: 2.72 times
+      open     yes seems 100 times as likely as no; promised: 20.1 times
     """
     if choice is not None or hasattr(mechanism, "mechanisms"):
         return _of_survey(mechanism, claim, exact, choice)
@@ -207,8 +207,8 @@ def _of_attributes(mechanism: Any, claim: Any, exact: bool) -> Any:
     exponent = typical_exponent(mechanism, claim, typical_distance)
     if not warnings and claim.kind == "ldp" and exponent > MOST_EXPONENT:
         warnings = [
-            f"epsilon {exponent:.4g} of all attributes together lets a report tell two typical "
-            f"records apart by {_odds(exponent)}."
+            f"epsilon {exponent:.4g} of all attributes together makes one of two typical "
+            f"records seem {_odds(exponent)}."
         ]
     return replace(outcome, warnings=tuple(warnings))
 
@@ -270,14 +270,14 @@ def _odds_warnings(claim: Guarantee, alphabet: Alphabet) -> list[str]:
         return ["nothing is promised: a report may tell the true value for sure."]
     odds = _odds(exponent)
     if claim.kind == "ldp":
-        return [f"epsilon {claim.epsilon:.4g} lets a report tell two values apart by {odds}."]
+        return [f"epsilon {claim.epsilon:.4g} lets one of two values seem {odds}."]
     unit = alphabet.unit
     return [
         f"epsilon {claim.epsilon:.4g} {per(unit)} is {exponent:.3g} over "
-        f"{apart:.3g}{behind(unit)}, the mean distance of two values: {odds}. "
+        f"{apart:.3g}{behind(unit)}, the mean distance of two values: one can seem {odds}. "
         f"Is epsilon meant {per(unit)}?"
     ]
 
 
 def _odds(exponent: float) -> str:
-    return f"odds of up to {as_odds(exponent)} to 1 where e^5, 148 to 1, is much"
+    return f"up to {as_odds(exponent)} times as likely as the other where e^5, 148 times, is much"

@@ -99,11 +99,13 @@ def odds_in_words(
     """Say how well two values are told apart, and how well they may be; `sure` has an interval.
 
     >>> odds_in_words(61, 60, math.log(9) + 0.05, 0.05)
-    '61 against 60: 9.46 : 1 where 1.05 : 1 is promised'
+    '61 seems 9.46 times as likely as 60; promised: 1.05 times'
     """
-    odds = "for sure" if math.isinf(log_odds) else f"{as_odds(log_odds)} : 1"
-    limit = "nothing" if promised is None or math.isinf(promised) else f"{as_odds(promised)} : 1"
-    return f"{first} against {second}: {odds}{sure} where {limit} is promised"
+    free = promised is None or math.isinf(promised)
+    limit = "nothing" if free else f"{as_odds(float(promised or 0))} times"
+    odds = f"{first} seems {as_odds(log_odds)} times as likely as {second}"
+    told = f"{first} is told from {second} for sure" if math.isinf(log_odds) else odds
+    return f"{told}{sure}; promised: {limit}"
 
 
 def audit_pairs(survey: Any, choice: Any) -> PairAudit:
