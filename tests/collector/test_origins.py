@@ -13,7 +13,7 @@ CORS = "access-control-"
 
 
 async def allowed(client):
-    from freewill.collector.app import application  # noqa: PLC0415
+    from freewill.collector.application import application  # noqa: PLC0415
 
     client.app = application(client.made, {APP, "http://localhost:5173"})
     return client

@@ -1,42 +1,32 @@
-"""The application: what is answered at each address, from values alone."""
+"""What is answered at each address, from values alone."""
 
-import asyncio
 import contextlib
-import re
 import tempfile
 from collections.abc import Collection, Iterable
-from contextlib import asynccontextmanager
 from functools import partial
 from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
-from freewill.collector import answers, openapi
+from freewill.collector import openapi
 from freewill.collector.addresses import Found, addresses_of
 from freewill.collector.answers import JSON, RefusedError
-from freewill.collector.database import StoreError
 from freewill.collector.estimates import Estimates
-from freewill.collector.faults import answering
 from freewill.collector.health import Health
 from freewill.collector.intake import Uploads
 from freewill.collector.metrics import Refusals, metrics_text
 from freewill.collector.openapi import CSV, PARQUET, SURVEY, TEXT, Operation, handlers_of
-from freewill.collector.origins import allowing
 from freewill.collector.parameters import FROM, OF, QUESTION, SPAN, TREND
 from freewill.collector.periods import EVER, Span, every_of
 from freewill.collector.planning import Plans, question_of
 from freewill.collector.questions import Subject, asked_for, span_of, subject_of
-from freewill.collector.releases import ReleaseRule, Releases, releasing
-from freewill.collector.site import site_routes
+from freewill.collector.releases import ReleaseRule, Releases
 from freewill.collector.sources import Live
 from freewill.collector.store import Store
 from freewill.collector.survey_log import log_end, log_entries
@@ -51,10 +41,6 @@ from freewill.domain.survey import Survey
 from freewill.errors import shown
 from freewill.io.evidence_file import save_evidence
 
-if TYPE_CHECKING:
-    from freewill.collector.journal import Watch
-
-_REPORTS = re.compile("/v1/surveys/([^/]*)/reports")
 _METRICS = f"{TEXT}; version=0.0.4; charset=utf-8"
 _MOST_ENTRIES = 1000
 
@@ -373,51 +359,3 @@ class Collector:
                 "what came in a period is not published",
                 "Ask for all of it, without from and to. Viewers and administrators see periods.",
             )
-
-
-def application(
-    collector: Collector, origins: Collection[str] = (), watch: "Watch | None" = None
-) -> ASGIApp:
-    """Return the ASGI application of a collector; its end is the end of its threads.
-
-    Pages of some origins may ask for surveys and send reports; a watch tells what it does.
-
-    Reports, of which thousands come in a second, go past the router: it takes as long as all else.
-    """
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> Any:
-        tasks = [asyncio.create_task(releasing(collector.releases))]
-        if watch:
-            tasks.append(asyncio.create_task(watch.run()))
-        yield
-        for task in tasks:
-            task.cancel()
-        if watch:
-            watch.refusals()
-        await run_in_threadpool(collector.stop)
-
-    errors: tuple[Any, ...] = (HTTPException, RefusedError, StoreError, Exception)
-    routed = Starlette(
-        routes=[*collector.routes(), *site_routes(collector.addresses)],
-        exception_handlers=dict.fromkeys(errors, answering(collector.refusals.count)),
-        lifespan=lifespan,
-    )
-    routed.router.redirect_slashes = False
-
-    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await routed(scope, receive, send)
-            return
-        try:
-            if match := _REPORTS.fullmatch(scope["path"]):
-                scope["path_params"] = {"survey": match[1]}
-                await collector.uploads(scope, receive, send)
-            else:
-                await routed(scope, receive, answers.with_safe_headers(send))
-        except asyncio.CancelledError:
-            # The server ends, and has waited for this long enough.
-            with contextlib.suppress(RuntimeError):
-                await answers.refuse(send, answers.busy("the collector is stopping"))
-
-    return allowing(answered, origins)

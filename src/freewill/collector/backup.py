@@ -5,9 +5,10 @@ from contextlib import closing
 from pathlib import Path
 
 from freewill.collector import postgres
-from freewill.collector.database import Reader, StoreError
+from freewill.collector.database import FIRST_WITH_PERIODS, Reader, StoreError
+from freewill.collector.rounds import stored_by
 from freewill.collector.sqlite import reading
-from freewill.collector.surveys import evidence_of, stored_survey
+from freewill.collector.surveys import evidence_of
 from freewill.core.files import checked_path, whole_file
 from freewill.core.texts import read_json
 from freewill.domain.survey import Survey
@@ -68,12 +69,13 @@ def _read_again(part: Path) -> dict[str, int]:
 def people_by_survey(view: Reader) -> dict[str, int]:
     """Return how many people answered each survey, after reading all that the store counts."""
     people = {}
-    for own, spec in list(view.rows("SELECT id, spec FROM surveys ORDER BY id")):
+    column = "spec" if view.version < FIRST_WITH_PERIODS else "law"
+    for own, law in list(view.rows(f"SELECT id, {column} FROM surveys ORDER BY id")):
         try:
-            survey = Survey.from_spec(read_json(spec))
+            Survey.from_spec(read_json(law))
         except SpecError:
             continue  # with a class of somebody's own, which is not known here
-        stored = stored_survey(view, survey)
+        stored = stored_by(view, own)
         if stored is None:
             raise StoreError(f"survey {own} in the store is not what its id says.")
         people[own] = evidence_of(view, stored).people

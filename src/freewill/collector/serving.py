@@ -73,7 +73,8 @@ def serve(
     require_serve()
     import uvicorn  # noqa: PLC0415
 
-    from freewill.collector.app import Collector, application  # noqa: PLC0415
+    from freewill.collector.app import Collector  # noqa: PLC0415
+    from freewill.collector.application import application  # noqa: PLC0415
     from freewill.collector.journal import Journal, Watch, silent  # noqa: PLC0415
     from freewill.collector.server import Server  # noqa: PLC0415
 
