@@ -62,3 +62,12 @@ def test_the_picture_goes_into_a_file(survey, tmp_path):
         refused("explain", survey, "-c", "careful", "--plot", wrong)
     assert "Name it by --choice" in refused("explain", survey, "--plot", tmp_path / "all.svg")
     assert not (tmp_path / "all.svg").exists()
+
+
+def test_in_another_language(survey):
+    shown = run("explain", survey, "--language", "de", "-c", "careful").stdout
+    assert shown.startswith("careful\nWithin ten years.\n- Mit einer Wahrscheinlichkeit zwischen")
+    assert "Wenn Ihr wahrer Wert 49 ist, die Wahrscheinlichkeit jedes Berichts:" in shown
+    told = run_json("explain", survey, "-l", "fr")
+    assert told["seen"].startswith("Le collecteur voit quelle protection vous choisissez.")
+    assert "there are texts in de, en, es, fr, it, pt" in refused("explain", survey, "-l", "eo")

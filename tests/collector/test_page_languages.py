@@ -63,6 +63,19 @@ SURVEYS = {
         CITY, {"careful": fw.PlanarGeometric(CITY, 0.4), "bits": fw.RAPPOR(CITY, 3.0)}
     ),
 }
+_AGE = fw.Survey(
+    AGES,
+    {"careful": fw.Geometric(AGES, 0.05), "no answer": fw.Silent(AGES)},
+    question="How old are you?",
+    translations={"de": {"question": "Wie alt sind Sie?", "names": {"careful": "vorsichtig"}}},
+)
+_ROAD = fw.Survey(ROADS, {"careful": fw.KRR(ROADS, 1.0), "no answer": fw.Silent(ROADS)})
+SURVEYS["both"] = fw.Questionnaire(
+    {"age": _AGE, "road": _ROAD},
+    title="Two questions",
+    consent="I take part.",
+    translations={"de": {"title": "Zwei Fragen", "consent": "Ich nehme teil."}},
+)
 SIZES = {"phone": {"width": 360, "height": 740}, "desk": {"width": 1280, "height": 800}}
 WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 RANDOM = """{
@@ -333,4 +346,32 @@ def test_the_survey_introduces_itself_and_asks_for_consent(browser, served):
         send(page)
         assert set(json.loads(body)) == {"mechanism", "value", "report_id"}
         assert "with all others of the same day" in page.locator("#place").inner_text()
+        one.check()
+
+
+def test_several_questions_in_another_language(browser, served):
+    with person(browser, served, "both", locale="de", viewport=SIZES["phone"]) as one:
+        page = one.page
+        one.heading("1 von 2. Wie alt sind Sie?")
+        assert page.title() == "Zwei Fragen"
+        # Silence needs consent, too.
+        page.get_by_role("button", name="Diese Frage nicht beantworten").click()
+        page.get_by_text("Setzen Sie bitte zuerst das Häkchen").wait_for()
+        page.get_by_label("Ich nehme teil.").check()
+        page.get_by_label("Oder tippen Sie ihn ein").fill("41")
+        one.next("Weiter: Schutz wählen")
+        page.get_by_label("vorsichtig", exact=True).check()
+        one.next("Nächste Frage")
+        one.heading("2 von 2. road")
+        one.next("Diese Frage nicht beantworten")
+        one.heading("Bevor Ihre Berichte gezogen werden")
+        assert "41 Jahre. Schutz: vorsichtig" in page.locator("#place").inner_text()
+        assert "Epsilon 4,95 insgesamt: age 4,95, road 0." in page.locator("#spent").inner_text()
+        one.next("Meinen verrauschten Bericht ziehen")
+        one.heading("Das wird gesendet")
+        row = json.loads(page.locator("pre code").text_content())
+        assert row["mechanism"] == {"age": "careful", "road": "no answer"}
+        assert row["value"]["road"] == "nothing"
+        send(page)
+        assert page.evaluate(WIDE) <= 0
         one.check()

@@ -383,6 +383,9 @@ def test_the_module_depends_on_nothing():
         source = file.read_text()
         assert "Math.random" not in source
         assert source.count("\n") <= 400
+        if file.name.startswith("words-"):
+            assert json.loads(source.removeprefix("export default "))
+            continue
         for imported in re.findall(r'(?:from|import)\s*\(?"([^"]+)"', source):
             assert re.fullmatch(r"\./[a-z-]+\.js", imported), (file.name, imported)
             assert (MODULE / imported).is_file()

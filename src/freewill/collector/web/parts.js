@@ -71,13 +71,3 @@ export function radio(text, given) {
   const input = make("input", { type: "radio", id: newId(), autocomplete: "off", ...given });
   return make("div", { class: "choice" }, input, make("label", { for: input.id }, text));
 }
-
-/**
- * Return a text of a survey, which may run the other way than the text around it.
- *
- * @param {string} text
- * @returns {HTMLElement}
- */
-export function quoted(text) {
-  return make("bdi", {}, text.trim() === "" ? "(blank)" : text);
-}

@@ -37,7 +37,7 @@ from freewill.domain.guarantees.promises import (
     Guarantee,
     Outcome,
     Promise,
-    as_odds,
+    as_times,
 )
 from freewill.errors import ParameterError, shown
 
@@ -280,4 +280,4 @@ def _odds_warnings(claim: Guarantee, alphabet: Alphabet) -> list[str]:
 
 
 def _odds(exponent: float) -> str:
-    return f"up to {as_odds(exponent)} times as likely as the other where e^5, 148 times, is much"
+    return f"up to {as_times(exponent)} as likely as the other where e^5, 148 times, is much"

@@ -15,7 +15,7 @@ from freewill.core.presented import Presented
 from freewill.core.types import FloatArray, numbers, slices
 from freewill.domain.alphabets.base import Alphabet, readable
 from freewill.domain.guarantees.epsilon import AUDIT_ENTRIES, Rows, worst_case
-from freewill.domain.guarantees.promises import Guarantee, Promise, as_odds
+from freewill.domain.guarantees.promises import Guarantee, Promise, as_times
 from freewill.errors import ParameterError, printable, several, shown
 
 _SUM = 1e-9
@@ -102,8 +102,8 @@ def odds_in_words(
     '61 seems 9.46 times as likely as 60; promised: 1.05 times'
     """
     free = promised is None or math.isinf(promised)
-    limit = "nothing" if free else f"{as_odds(float(promised or 0))} times"
-    odds = f"{first} seems {as_odds(log_odds)} times as likely as {second}"
+    limit = "nothing" if free else as_times(float(promised or 0))
+    odds = f"{first} seems {as_times(log_odds)} as likely as {second}"
     told = f"{first} is told from {second} for sure" if math.isinf(log_odds) else odds
     return f"{told}{sure}; promised: {limit}"
 

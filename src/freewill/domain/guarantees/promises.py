@@ -233,3 +233,12 @@ def as_odds(exponent: float) -> str:
     large = exponent >= _LARGEST
     digits = float(f"{exponent if large else math.exp(exponent):.3g}")
     return f"{'e^' if large else ''}{digits:,.6g}"
+
+
+def as_times(exponent: float) -> str:
+    """Return how many times as likely e^exponent makes one of two.
+
+    >>> as_times(5.0)
+    '148 times'
+    """
+    return " ".join((as_odds(exponent), "times"))
