@@ -127,7 +127,7 @@ export class MapChooser {
   /** That a cell cannot be chosen, beside the map that was pressed. */
   #refused = make("p", { class: "fault", role: "alert" });
 
-  /** @type {(grid: Grid, background?: any) => void} */
+  /** @param {Grid} grid @param {any} [background] what the survey brings to lie under the cells */
   constructor(grid, background = null) {
     this.grid = grid;
     this.#at = this.#rowed(grid.nearest(Math.floor(grid.rows / 2) * grid.columns + Math.floor(grid.columns / 2)));
