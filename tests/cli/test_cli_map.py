@@ -24,7 +24,7 @@ def test_a_map_becomes_grid_mask_and_background(tmp_path, town):
     out = tmp_path / "homes.json"
     told = run("init", out, "--map", town, "--cell", "0.4", *LEVELS).stdout
     assert "cells that no area overlaps left out" in told
-    assert "It lies under the map on the page: 16 names" in told
+    assert "It lies under the map on the page: 16 named features" in told
     survey = fw.Survey.load(out)
     assert survey.alphabet == fw.map_grid(TOWN, cell=0.4).grid
     assert survey.background["attribution"] == "made up"

@@ -43,7 +43,7 @@ from tools.fuzz.goods import (
 from tools.fuzz.hostile import anything
 from tools.fuzz.made import MADE
 from tools.fuzz.record_calls import RECORD_CALLS
-from tools.fuzz.surveys import SPECS, use
+from tools.fuzz.surveys import SPECS, TOWN, use
 
 UNCALLED = {
     "Alphabet": "a protocol", "Mechanism": "a protocol", "Operator": "a protocol",
@@ -63,7 +63,7 @@ UNCALLED = {
     "ChoiceAwareEstimate": "a result", "RobustEstimate": "a result", "SetAside": "a result",
     "FitCheck": "a result", "Explanation": "a result", "SurveyExplanation": "a result",
     "Sent": "a part of a memory", "MechanismCheck": "a result",
-    "MechanismComparison": "a result", "Leakage": "a result",
+    "MechanismComparison": "a result", "Leakage": "a result", "MapGrid": "a result",
     "Evidence": "a result of collect", "Group": "a part of evidence",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
@@ -72,9 +72,10 @@ _CALLBACKS = {"estimator", "on_step", "show", "collect"}
 """What these raise is the caller's own."""
 CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     **RECORD_CALLS,
+    "map_grid": (fw.map_grid, {"geojson": TOWN, "cell": 20.0, "cells": None, "mask": True}),
     "Linear": (fw.Linear, {"first": 0, "last": 3, "step": 1, "unit": "year"}),
     "Categorical": (fw.Categorical, {"labels": ["a", "b"]}),
-    "Grid": (fw.Grid, {"columns": 2, "rows": 2, "cell": 1.0, "bounds": None}),
+    "Grid": (fw.Grid, {"columns": 2, "rows": 2, "cell": 1.0, "bounds": None, "mask": [1, 3]}),
     "Grid with bounds": (fw.Grid, {"columns": 2, "rows": 2, "bounds": (0.0, 1.0, 0.0, 1.0)}),
     "Grid.box": (
         fw.Grid.box,

@@ -78,7 +78,7 @@ _SHAPES: dict[str, Any] = {
     "Polygon": [_RING],
     "MultiPolygon": [[_RING]],
 }
-_TOWN = {
+TOWN = {
     "type": "FeatureCollection",
     "features": [
         {
@@ -92,7 +92,7 @@ _TOWN = {
 _COAST = fw.Grid(3, 2, cell=0.5, mask=[1, 3, 1, 1])
 DOCUMENTS += [
     fw.Survey(_LABELS, offered(_LABELS), **_ADDED, translations=_WORDS).spec(),
-    fw.Survey(_GRID, offered(_GRID), background={"geojson": _TOWN, "attribution": "us"}).spec(),
+    fw.Survey(_GRID, offered(_GRID), background={"geojson": TOWN, "attribution": "us"}).spec(),
     fw.Survey(_COAST, offered(_COAST)).spec(),
     fw.Survey(
         _BOX, offered(_BOX), background={"image": _LOGO, "bounds": [37.7, 37.8, -122.5, -122.3]}

@@ -38,7 +38,7 @@ def say_map(made: MapGrid, path: Path | None) -> None:
         bool(one["properties"].get("name")) for one in made.background["geojson"]["features"]
     )
     say(
-        f"It lies under the map on the page: {several(named, 'name')}, "
+        f"It lies under the map on the page: {several(named, 'named feature')}, "
         f"{several(after, 'position')} of {before:,}."
     )
     if made.unread:

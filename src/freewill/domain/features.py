@@ -8,7 +8,7 @@ import numpy as np
 
 from freewill.core.texts import LONGEST_TITLE, checked_text
 from freewill.core.types import FloatArray, is_number
-from freewill.errors import SurveyError, shown
+from freewill.errors import SurveyError, several, shown
 
 KINDS = ("area", "water", "road", "place")
 DEGREES = (180.0, 90.0)
@@ -68,10 +68,8 @@ def check_features(given: Any, most: tuple[float, float] = (FARTHEST, FARTHEST))
     if not whole or not isinstance(given.get("features"), list | tuple):
         raise SurveyError(f"geojson={shown(given)}: expected a FeatureCollection.")
     if len(given["features"]) > _MOST_FEATURES:
-        many = len(given["features"])
-        raise SurveyError(
-            f"a map of {many:,} features: at most {_MOST_FEATURES:,}. Leave some out."
-        )
+        many = several(len(given["features"]), "feature")
+        raise SurveyError(f"a map of {many}: at most {_MOST_FEATURES:,}. Leave some out.")
     for number, feature in enumerate(given["features"]):
         fault = next(_faults(feature, most), "")
         if fault:
@@ -99,7 +97,8 @@ def _faults(feature: Any, most: tuple[float, float]) -> Iterator[str]:
     for positions in _positions(geometry.get("coordinates"), _DEPTHS[form] - (own != "Point")):
         points = positions if own != "Point" else [positions]
         if not isinstance(points, list | tuple) or len(points) < _LEAST[own]:
-            yield f"has {shown(points)} for a {own}: expected {_LEAST[own]} positions or more."
+            least = several(_LEAST[own], "position")
+            yield f"has {shown(points)} for a {own}: expected {least} or more."
         wrong = [one for one in points if not _is_position(one, most)]
         if wrong:
             far = f"up to {most[0]:g} and {most[1]:g} to either side"

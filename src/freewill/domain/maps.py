@@ -15,7 +15,7 @@ from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.mask import MOST_CELLS
 from freewill.domain.background import BACKGROUND_BYTES
 from freewill.domain.features import DEGREES, KINDS, Feature, check_features, read_features
-from freewill.errors import AlphabetError, ParameterError, shown
+from freewill.errors import AlphabetError, ParameterError, several, shown
 
 CELLS = 1000
 """Cells of a map about, unless a number or a side is given."""
@@ -24,6 +24,8 @@ _FINEST = 2000.0
 """A shape is drawn to this part of the map's longer side: half a pixel of a large screen."""
 _DIGITS = 5
 """Of a degree: a metre."""
+_FARTHEST = 1e9
+"""Of numbers that are looked at: metres of any projection, which are then refused by name."""
 _RING = 4
 """Positions that a ring has at least, the last of which is the first."""
 
@@ -62,7 +64,7 @@ def map_grid(
     39 of 7 x 9 cells of 0.249 x 0.25 km
     """
     plain, unread = _plain(geojson)
-    check_features(plain, (math.inf, math.inf))
+    check_features(plain, (_FARTHEST, _FARTHEST))
     features = read_features(plain)
     areas = [one for one in features if one.kind == "area" and one.form == "Polygon"]
     grid = _grid(areas or features, _side(cell, cells, areas or features))
@@ -249,8 +251,8 @@ def _simplified(plain: Mapping[str, Any], features: tuple[Feature, ...], grid: G
         if len(json.dumps(made)) <= BACKGROUND_BYTES - 1000:
             return made
     raise ParameterError(
-        f"the map has {len(within):,} features, too many for a background of {BACKGROUND_BYTES:,} "
-        f"bytes. Leave out streets or places that nobody looks for."
+        f"the map has {several(len(within), 'feature')}, too many for a background of "
+        f"{several(BACKGROUND_BYTES, 'byte')}. Leave out streets or places that nobody looks for."
     )
 
 

@@ -10,7 +10,6 @@ from scipy.linalg import helmert
 
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import has_raster
 from freewill.errors import EvidenceError, FreewillError, ParameterError, printable, several
 from freewill.numeric.operators.base import probabilities
 from freewill.numeric.solvers.likelihood import Trace, one_blas_thread
@@ -325,7 +324,7 @@ def _single_values(
     """
     size, sets = evidence.alphabet.size, {tuple(sorted(values[: _SPECIAL[-1]]))}
     many = (size - 1) * (len(evidence.groups) - 1)
-    if has_raster(evidence.alphabet) and many <= _MOST_COEFFICIENTS:
+    if evidence.alphabet.extent and many <= _MOST_COEFFICIENTS:
         aware = choice_aware(evidence, math.sqrt(size) * helmert(size).T, *run)
         yield 0.0, aware
         shares = np.maximum(aware.theta @ aware.choice, np.finfo(float).tiny)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
+from freewill.domain.alphabets.base import has_raster
 from freewill.errors import AlphabetError
 from freewill.stats.heat import heat, ladder
 
@@ -53,10 +54,17 @@ class ProductKernels:
         }
         along = tuple(name for name, length in lengths.items() if length > 0)
         if not along:
+            masked = [name for name, own in alphabet.attributes.items() if has_raster(own)]
+            way = (
+                f" Of {masked[0]!r} alone there are: evidence.marginal({masked[0]!r})."
+                if masked
+                else ""
+            )
             raise AlphabetError(
                 f"no attribute of {alphabet} has neighbours, and smoothing moves weight to "
                 f"neighbours. Take fw.gibu, or fw.shrink, which pulls all shares together; or, if "
                 f"the values of an attribute are in order, a Linear alphabet for it."
+                f"{way}"
             )
         longest = max(lengths.values())
         shared = (axis._replace(share=lengths[axis.attribute] / longest) for axis in axes)

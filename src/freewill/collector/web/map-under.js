@@ -27,7 +27,7 @@ export class Under {
   /** @type {[HTMLElement, number, number][]} names and where they stand, the most important first */
   #named = [];
 
-  /** @type {(grid: Grid, background: any) => void} */
+  /** @param {Grid} grid @param {any} background */
   constructor(grid, background) {
     this.grid = grid;
     this.attribution = background?.attribution ?? "";
