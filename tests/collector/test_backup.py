@@ -58,7 +58,7 @@ def test_a_copy_goes_on_where_it_was_made(tmp_path):
 
 
 def test_an_upgrade_is_undone_by_its_copy(tmp_path):
-    """As docs/operations.md says: the copy takes the place of the store, and of what is beside it."""
+    """As docs/operations.md says: the copy takes the place of the store and what is beside it."""
     path = tmp_path / "c.db"
     aged(path)
     before = read(path)
