@@ -1,6 +1,5 @@
 """The files of `deploy/`: what can be tried of them without an engine of containers or systemd."""
 
-import importlib.util
 import json
 import re
 import shlex
@@ -107,10 +106,8 @@ def test_the_steps_of_the_image_give_a_collector_that_is_well(tmp_path):
         process.communicate()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("yaml") is None, reason="no PyYAML here")
 def test_the_compose_file_gives_away_nothing():
-    import yaml  # noqa: PLC0415
-
+    yaml = pytest.importorskip("yaml")
     content = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
     services = content["services"]
     collector, database = services["collector"], services["database"]

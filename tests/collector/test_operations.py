@@ -216,12 +216,14 @@ def test_a_fault_is_told_by_its_kind_and_place_alone():
         except RefusedError:
             logging.getLogger("uvicorn.error").exception("Exception in ASGI application")
         logging.getLogger("uvicorn.error").warning("Invalid HTTP request received.")
+        logging.getLogger("uvicorn.error").error("Cancel %s tasks", "what somebody sent")
     finally:
         for name, handlers in before.items():
             logging.getLogger(name).handlers = handlers
             logging.getLogger(name).propagate = True
-    (line,) = lines
+    line, other = lines
     assert (line["event"], line["kind"]) == ("fault", "RefusedError")
+    assert (other["kind"], other["at"]) == ("Cancel %s tasks", "")
     assert re.fullmatch(r"test_operations\.py:\d+", line["at"])
 
 

@@ -158,7 +158,7 @@ def _pieces(body: bytes | bytearray) -> Iterator[tuple[int, bytes]]:
         between = _BETWEEN.search(body, start + _PIECE)
         if between is None:
             break
-        yield start - 1, b"[%b]" % body[start : between.start() + 1]
+        yield start - 1, b"[" + body[start : between.start() + 1] + b"]"
         start = between.end()
     yield (start - 1, b"[" + body[start:]) if array else (0, bytes(body))
 

@@ -74,7 +74,9 @@ class _Faults(logging.Handler):
         error = record.exc_info[1] if record.exc_info else None
         frames = traceback.extract_tb(error.__traceback__)[-1:] if error else []
         at = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames]
-        self._journal.say("fault", kind=type(error).__name__ if error else "", at="".join(at))
+        # Without what is filled in, a message of the server's is a text of its own.
+        kind = type(error).__name__ if error else record.msg
+        self._journal.say("fault", kind=kind, at="".join(at))
 
 
 @dataclass(eq=False)
