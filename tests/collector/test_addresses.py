@@ -72,6 +72,12 @@ def test_a_name_is_the_round_that_is_served_and_all_that_came(tmp_path):
         assert set(plan.json["worth"]) == {"careful", "bits"}
         evidence = await client.get("/v1/surveys/ages/evidence", admin=True)
         assert saved(evidence, tmp_path).people == 321
+        earlier = (await client.get(f"/v1/surveys/{FIRST.id}/people", admin=True)).json
+        assert (earlier["id"], earlier["people"]) == (FIRST.id, 121)
+        evidence = await client.get(f"/v1/surveys/{FIRST.id}/evidence", admin=True)
+        assert saved(evidence, tmp_path).people == 121
+        asked = await client.get(f"/v1/surveys/{FIRST.id}")
+        assert (asked.status, "GET /v1/surveys/ages" in asked.json["what to do"]) == (404, True)
         moved = await client.get(f"/surveys/{FIRST.id}")
         assert (moved.status, moved.headers["location"]) == (307, "../s/ages")
         moved = await client.get(f"/surveys/{FIRST.id}/dashboard")

@@ -33,25 +33,42 @@ class Addresses:
     named: Mapping[str, str]
     """The ids by the names; of several rounds, of the last one."""
     moved: Mapping[str, str]
-    """The ids by those under which older versions served them, and by those of earlier rounds."""
+    """The ids by those under which older versions served them."""
     earlier: Mapping[str, Intake]
     """The earlier rounds of what is served, by their ids: what was drawn for one still counts."""
 
     def found(self, key: str) -> Found:
-        """Return the survey that an id or a name means."""
+        """Return the survey that an id or a name means; an earlier round by its id alone."""
         own = self.named.get(key, self.moved.get(key, key))
-        if own not in self.served:
+        intake = self.served.get(own) or self.earlier.get(own)
+        if intake is None:
             raise unknown_survey(key)
-        return Found(self.served[own], key if key in self.named else own)
+        return Found(intake, key if key in self.named else own)
 
     def intake(self, key: str) -> Intake:
         """Return what takes reports for an id or a name."""
-        return self.earlier.get(key) or self.found(key).intake
+        return self.found(key).intake
+
+    def asked_now(self, found: Found) -> Intake:
+        """Return the intake of a survey that people are asked to answer; no earlier round is."""
+        if found.intake.id in self.earlier:
+            raise RefusedError(
+                404,
+                f"survey {found.intake.id} is an earlier round of {found.intake.survey.name!r}",
+                f"GET /v1/surveys/{found.intake.survey.name} is what people are asked now. What "
+                f"was drawn for this one is still taken in, and what came is still told.",
+            )
+        return found.intake
 
     def page(self, own: str) -> str:
         """Return where people answer a survey, behind the address of the collector."""
-        name = self.served[own].survey.name
+        name = self.found(own).intake.survey.name
         return f"s/{name}" if name else f"surveys/{own}"
+
+    def page_now(self, key: str) -> str:
+        """Return where the page of a survey is now, if it was under another id; else nothing."""
+        own = key if key in self.earlier else self.moved.get(key)
+        return self.page(own) if own else ""
 
 
 def addresses_of(store: Store, surveys: Iterable[Survey], *, mended: bool = False) -> Addresses:
@@ -61,16 +78,13 @@ def addresses_of(store: Store, surveys: Iterable[Survey], *, mended: bool = Fals
         served[survey.id] = intake_of(survey, store.add(survey, mended=mended))
     named = {intake.survey.name: own for own, intake in served.items() if intake.survey.name}
     earlier = {
-        before.id: (own, intake_of(before, numbers))
+        before.id: intake_of(before, numbers)
         for own in named.values()
         for before, numbers in store.earlier_rounds(own)
         if before.id not in served
     }
-    moved = {
-        old: own for old, own in store.aliases().items() if own in served and old not in served
-    }
-    moved |= {old: own for old, (own, _) in earlier.items()}
-    return Addresses(served, named, moved, {old: intake for old, (_, intake) in earlier.items()})
+    moved = {old: own for old, own in store.aliases().items() if own in served}
+    return Addresses(served, named, moved, earlier)
 
 
 def unknown_survey(name: str) -> RefusedError:

@@ -112,7 +112,7 @@ class Collector:
     @Operation(SURVEY, openapi.Survey, (404,))
     def survey(self, request: Request, found: Found) -> Response:
         """Return a survey: what a device needs to answer it."""
-        intake = found.intake
+        intake = self.addresses.asked_now(found)
         with self.store.view() as view:
             closed = self.store.survey(view, intake.id).closed
         logged = self.store.logged(intake.id)._asdict()
@@ -269,7 +269,7 @@ class Collector:
     @Operation(f"{SURVEY}/close", openapi.Survey, (404,), access="administrator", method="POST")
     def close(self, request: Request, found: Found) -> Response:
         """Close a survey: it takes no more reports."""
-        self.store.close_survey(found.intake.id, today())
+        self.store.close_survey(self.addresses.asked_now(found).id, today())
         return self.survey(request, found)
 
     @Operation("/v1/health", openapi.Health, (503,))

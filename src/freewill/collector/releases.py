@@ -187,7 +187,8 @@ class Releases:
     def survey(self, view: Reader, key: str) -> StoredSurvey:
         """Return a survey as the last release has it; by its name, the round that is served."""
         own = self.store.served_round(key)
-        row, stored = self._row(view, own), self.store.survey(view, own)
+        row = self._row(view, own) if own in self._ids else _Row()
+        stored = self.store.survey(view, own)
         if not row.number:
             advice = (
                 f"The first release comes when {several(self.least(0), 'person')} or more have "

@@ -82,10 +82,9 @@ def site_routes(addresses: "Addresses") -> list[Route]:
     def page(name: str, headers: Mapping[str, str] = MappingProxyType({})) -> Endpoint:
         async def endpoint(request: Request) -> Response:
             key = request.path_params.get("survey", "")
-            if now := addresses.moved.get(key):
+            if now := addresses.page_now(key):
                 rest = request.url.path.partition(f"/surveys/{key}")[2]
-                up = "../" * (1 + rest.count("/"))
-                return RedirectResponse(f"{up}{addresses.page(now)}{rest}")
+                return RedirectResponse(f"{'../' * (1 + rest.count('/'))}{now}{rest}")
             served = key in ("", *addresses.served, *addresses.named)
             response = web[name].answer(request, 200 if served else 404)
             response.headers.update(headers)
