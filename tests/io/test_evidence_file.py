@@ -1,11 +1,15 @@
 """The head of an evidence file: what cannot be true is refused before anything is read by it."""
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 
 import freewill as fw
+from freewill.errors import EvidenceError
+from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.io.evidence_head import check_rows
 
 LINE = fw.Linear(0, 6)
@@ -47,3 +51,35 @@ def test_rows_are_as_many_as_the_outputs_of_all_mechanisms(rows):
         check_rows(rows, entries)
     wide = SimpleNamespace(**{**GOOD, "mechanism": fw.RAPPOR(LINE, 1.0), "outputs": 128})
     check_rows(128, [wide])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"periods": []},
+        {"periods": 7},
+        {"periods": [{"start": "2026-11-02"}]},
+        {"periods": [{"start": None, "end": None, "parts": [], "groups": []}]},
+        {"periods": [{"start": "soon", "end": None, "parts": [], "groups": []}]},
+        {"groups": [{"mechanism": 9, "name": "", "outputs": 2, "people": 3}]},
+        {"groups": [{"mechanism": -1, "name": "", "outputs": 2, "people": 3}]},
+        {"groups": [{"mechanism": 0, "name": "", "outputs": 2, "people": 4}]},
+        {"groups": [{"mechanism": 0, "name": "", "outputs": 1, "people": 3}]},
+        {"groups": [{"mechanism": 0, "name": "", "outputs": 2, "people": 3}] * 2},
+        {"end": "2026-11-01"},
+    ],
+    ids=str,
+)
+def test_heads_with_wrong_periods_are_refused(tmp_path, wrong):
+    path = tmp_path / "e.parquet"
+    coin = fw.KRR(fw.Categorical(["yes", "no"]), 1.0)
+    parts = [fw.collect([(coin, [0, 1], counts)]) for counts in ([1, 2], [3, 4])]
+    days = ["2026-11-02", "2026-11-09", "2026-11-16"]
+    save_evidence(fw.with_periods(zip(days, days[1:], parts, strict=False)), path)
+    table = parquet.read_table(path)
+    head = json.loads(table.schema.metadata[b"freewill evidence"])
+    (head if "periods" in wrong else head["periods"][0]).update(wrong)
+    meta = {b"freewill evidence": json.dumps(head).encode()}
+    parquet.write_table(table.replace_schema_metadata(meta), path)
+    with pytest.raises(EvidenceError):
+        load_evidence(path)

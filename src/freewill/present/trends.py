@@ -28,7 +28,8 @@ _TICKS, _LONGEST, _WIDE = 9, 24, 90
 def lines(trend: Trend) -> list[str]:
     """Return a trend as a few lines of text."""
     people = several(sum(trend.people), "person")
-    head = f"{len(trend)} periods from {trend.periods[0]} to {trend.periods[-1]}, {people}"
+    many = several(len(trend), "period")
+    head = f"{many} from {trend.periods[0]} to {trend.periods[-1]}, {people}"
     said = [trend.verdict, *([sentence(trend, 0)] if len(trend.of) == 1 else [])]
     body = _by_period(trend) if len(trend.of) == 1 else _by_functional(trend)
     return [*said, head, *body, *([trend.advice] if trend.advice else [])]

@@ -134,8 +134,8 @@ def _directions(pooled: Pooled) -> tuple[FloatArray, list[int]]:
 def _between(times: FloatArray) -> FloatArray:
     """Return contrasts between periods, the first linear in time, [period, contrast].
 
-    >>> _between(np.array([0.0, 1.0, 2.0]))[:, 0].round(2)
-    array([-0.71,  0.  ,  0.71])
+    >>> _between(np.array([0.0, 1.0, 3.0, 4.0]))[:, 0].round(2)
+    array([-0.63, -0.32,  0.32,  0.63])
     """
     basis = np.linalg.qr(np.vander(times / np.ptp(times), increasing=True)[:, :2])[0]
     rest = np.linalg.svd(np.eye(len(times)) - basis @ basis.T)[0][:, : len(times) - 2]

@@ -146,8 +146,8 @@ def trend(
     >>> weeks = {"2026-11-02": [600, 400], "2026-11-09": [580, 420], "2026-11-16": [540, 460]}
     >>> evidence = {day: fw.collect([(coin, [0, 1], counts)]) for day, counts in weeks.items()}
     >>> print(fw.trend(evidence, fw.functionals.values(["yes"])))
-    the distribution changes (p = 0.021)
-    the share of yes changes (p = 0.031): -6.49 points a week (-11.2 to -1.8; p = 0.012)
+    the distribution changes (p = 0.019)
+    the share of yes changes (p = 0.027): -6.49 points a week (-11.2 to -1.8; p = 0.0067)
     3 periods from 2026-11-02 to 2026-11-16, 3,000 people
     95% intervals, and in brackets the band of all periods
       2026-11-02  71.64  (65.01 to 78.21)  [63.55 to 79.64]
