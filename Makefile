@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 # release of somebody else's package cannot break an installation.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: help demo test test-all tests coverage check style types mutants stress fuzz choice release bench spark service notebook clean
+.PHONY: help demo test test-all tests coverage check style types mutants stress fuzz choice release bench spark service notebook docs docs-serve clean
 
 help:
 	@echo "make demo      simulate free-will privacy, then a tour of the collector"
@@ -23,6 +23,7 @@ help:
 	@echo "make choice    every solver on every structure and size, beside the one that is chosen"
 	@echo "make spark     add Spark to .venv (its tests and commands also need Java 17)"
 	@echo "make notebook  add what the tests in a Jupyter notebook need"
+	@echo "make docs      build the documentation into site/; make docs-serve shows it"
 	@echo "make service   add what all of the collector's tests need (and PostgreSQL, Node, Chromium)"
 
 $(READY): requirements/dev.txt pyproject.toml
@@ -103,6 +104,15 @@ service: $(READY)
 notebook: $(READY)
 	$(INSTALL) --require-hashes -r requirements/notebook.txt
 
+# Dead links and anchors, pages in no menu and names that cannot be documented are errors.
+docs: $(READY)
+	$(INSTALL) --require-hashes -r requirements/docs.txt
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs . site
+	@echo "site/index.html is the documentation."
+
+docs-serve: docs
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory site 8080
+
 choice: $(READY)
 	$(BIN)/python -m benchmarks.choice
 
@@ -110,4 +120,4 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutants .coverage* dist
+	rm -rf $(VENV) .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutants .coverage* dist site

@@ -1,0 +1,55 @@
+"""How `make docs` builds the site: Markdown pages, and the reference from docstrings."""
+
+import re
+from typing import Any
+
+import freewill
+
+project = "Freewill"
+author = "the Freewill authors"
+release = version = freewill.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+
+# From the root of the repository: pages link to measurements, and to what every project has.
+root_doc = "docs/index"
+include_patterns = ["docs/**", "benchmarks/results/*", "*.md", "src/freewill/device/js/README.md"]
+
+html_theme = "furo"
+html_title = f"Freewill {release}"
+html_theme_options = {"navigation_with_keys": True}
+html_copy_source = False
+html_show_copyright = False
+html_extra_path = ["site"]
+
+myst_heading_anchors = 4
+default_role = "code"
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+python_maximum_signature_line_length = 88
+add_module_names = False
+
+_CODE = re.compile("`[^`]*`|[^`]+")
+
+
+def as_written(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Show a docstring as it is written: prose, code in backticks, indented formulas, examples."""
+    shown: list[str] = []
+    example = formula = False
+    for line, before in zip(lines, ["", *lines], strict=False):
+        example = line.startswith(">>>") or (example and bool(line.strip()))
+        starts = line.startswith("    ") and not before.strip() and not example
+        if starts and not formula:
+            shown += ["::", ""]
+        formula = starts or (formula and (line.startswith("    ") or not line.strip()))
+        shown.append(line if example or formula else _CODE.sub(_escaped, line))
+    lines[:] = shown
+
+
+def _escaped(part: re.Match[str]) -> str:
+    """Return prose without marks that would mean something, and code as it is."""
+    return part[0] if part[0].startswith("`") else re.sub(r"([|*\\]|_(?!\w))", r"\\\1", part[0])
+
+
+def setup(app: Any) -> None:
+    """Take part in the building."""
+    app.connect("autodoc-process-docstring", as_written)
