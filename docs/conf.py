@@ -8,7 +8,14 @@ import freewill
 project = "Freewill"
 author = "the Freewill authors"
 release = version = freewill.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc"]
+
+# Tutorials and the gallery run while the site is built, once for each text of theirs.
+nb_execution_mode = "cache"
+nb_execution_cache_path = "site/.cache"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 60
+nb_merge_streams = True
 
 # From the root of the repository: pages link to measurements, and to what every project has.
 root_doc = "docs/index"
