@@ -19,6 +19,8 @@ nb_merge_streams = True
 
 # From the root of the repository: pages link to measurements, and to what every project has.
 root_doc = "docs/index"
+# The README is the repository's front page; docs/index.md is the site's.
+exclude_patterns = ["README.md", "docs/landing/*"]
 include_patterns = ["docs/**", "benchmarks/results/*", "*.md", "src/freewill/device/js/README.md"]
 
 html_theme = "furo"
@@ -26,7 +28,7 @@ html_title = f"Freewill {release}"
 html_theme_options = {"navigation_with_keys": True}
 html_copy_source = False
 html_show_copyright = False
-html_extra_path = ["site"]
+html_extra_path = ["landing"]
 
 myst_heading_anchors = 4
 default_role = "code"
