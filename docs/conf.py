@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+from docutils import nodes
+
 import freewill
 
 project = "Freewill"
@@ -28,6 +30,10 @@ html_title = f"Freewill {release}"
 html_theme_options = {"navigation_with_keys": True}
 html_copy_source = False
 html_show_copyright = False
+html_domain_indices = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_js_files = [("reach.js", {"defer": "defer"})]
 html_extra_path = ["landing"]
 
 myst_heading_anchors = 4
@@ -59,6 +65,14 @@ def _escaped(part: re.Match[str]) -> str:
     return part[0] if part[0].startswith("`") else re.sub(r"([|*\\]|_(?!\w))", r"\\\1", part[0])
 
 
+def without_empty_heads(app: Any, page: Any, name: str) -> None:
+    """Leave out the head of a table whose columns have no names: Markdown cannot write none."""
+    for head in list(page.findall(nodes.thead)):
+        if not head.astext().strip():
+            head.parent.remove(head)
+
+
 def setup(app: Any) -> None:
     """Take part in the building."""
+    app.connect("doctree-resolved", without_empty_heads)
     app.connect("autodoc-process-docstring", as_written)

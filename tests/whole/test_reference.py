@@ -27,7 +27,7 @@ def test_every_public_name_has_one_entry_of_its_kind():
 
 def test_every_page_is_in_the_menu():
     listed = re.findall(r"^\w+$", (PAGES / "index.md").read_text("utf-8"), re.MULTILINE)
-    assert {page.stem for page in PAGES.glob("*.md")} == {*listed, "index"}
+    assert {page.stem for page in PAGES.glob("*.md")} == {*listed, "index", "formats", "http"}
 
 
 def _public():
