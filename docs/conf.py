@@ -72,7 +72,18 @@ def without_empty_heads(app: Any, page: Any, name: str) -> None:
             head.parent.remove(head)
 
 
+def style_cells_where_they_are(
+    app: Any, name: str, template: str, context: dict[str, Any], page: Any
+) -> None:
+    """Spare pages without cells of a notebook the 43 kB that style these."""
+    boxes = page.findall(nodes.container) if page else ()
+    if not any("cell" in box["classes"] for box in boxes):
+        files = context["css_files"]
+        context["css_files"] = [one for one in files if "mystnb" not in str(one.filename)]
+
+
 def setup(app: Any) -> None:
     """Take part in the building."""
+    app.connect("html-page-context", style_cells_where_they_are)
     app.connect("doctree-resolved", without_empty_heads)
     app.connect("autodoc-process-docstring", as_written)
