@@ -1,6 +1,9 @@
 """How `make docs` builds the site: Markdown pages, and the reference from docstrings."""
 
+import os
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import freewill
@@ -15,7 +18,11 @@ nb_execution_mode = "cache"
 nb_execution_cache_path = "site/.cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 60
+nb_execution_in_temp = True
 nb_merge_streams = True
+
+# Cells with `!freewill ...` find the command beside this Python.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 # From the root of the repository: pages link to measurements, and to what every project has.
 root_doc = "docs/index"

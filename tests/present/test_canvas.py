@@ -161,3 +161,11 @@ def test_a_comparison_on_a_map_says_what_its_colours_are():
     said = [axes.get_xlabel() + axes.get_ylabel() for axes in figure.axes]
     assert "difference in a cell (points)" in said
     assert "standard error (points)" in said
+
+
+def test_a_figure_shows_itself_in_a_notebook_whatever_the_backend_is():
+    png, shown = canvas.blank_figure(4, 3)._repr_png_()
+    size = (int.from_bytes(png[place : place + 4]) for place in (16, 20))
+    assert png.startswith(b"\x89PNG")
+    assert tuple(size) == (576, 432)
+    assert shown == {"width": 288, "height": 216}
