@@ -21,8 +21,9 @@ nb_execution_timeout = 60
 nb_execution_in_temp = True
 nb_merge_streams = True
 
-# Cells with `!freewill ...` find the command beside this Python.
+# Cells of a shell find the command beside this Python, which prints as into a file.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ["TTY_COMPATIBLE"] = "0"
 
 # From the root of the repository: pages link to measurements, and to what every project has.
 root_doc = "docs/index"

@@ -6,8 +6,7 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-_DPI = 144  # sharp on screens of two dots a pixel
-_PIXELS = 72  # across an inch of the figure, as it is shown
+_DPI = 144  # two dots to each of 72 pixels an inch, for screens that have as many
 
 
 class Picture(Figure):
@@ -20,6 +19,8 @@ class Picture(Figure):
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         """Return the picture, and how wide and high a notebook shows it."""
         file = BytesIO()
-        self.savefig(file, format="png", dpi=_DPI)
-        width, height = (round(side * _PIXELS) for side in self.get_size_inches())
-        return file.getvalue(), {"width": width, "height": height}
+        self.savefig(file, format="png", dpi=_DPI, bbox_inches="tight", pad_inches=0.08)
+        picture = file.getvalue()
+        # The header of a PNG has both sides in dots.
+        width, height = (int.from_bytes(picture[at : at + 4]) // 2 for at in (16, 20))
+        return picture, {"width": width, "height": height}
