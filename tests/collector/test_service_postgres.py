@@ -10,8 +10,9 @@ import pytest
 from cli_cases import refused
 from freewill.collector.database import StoreBusyError, StoreError
 from freewill.collector.postgres import MOST_READERS, shown_url
+from freewill.collector.reading import read_store
 from freewill.collector.releases import Releases
-from freewill.collector.store import open_store, read_store
+from freewill.collector.store import open_store
 from freewill.collector.surveys import Stored, Upload, evidence_of
 from freewill.collector.tokens import token_digest
 from freewill.errors import ParameterError

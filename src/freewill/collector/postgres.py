@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from freewill.collector import database
 from freewill.collector.database import Reader, Rows, StoreBusyError, StoreError, StoreFullError
+from freewill.collector.renewal import create_tables
 from freewill.errors import ParameterError, first_line
 
 PREFIXES = ("postgresql://", "postgres://")
@@ -83,7 +84,7 @@ class Postgres(database.Database):
                 ((there,),) = self.rows("SELECT to_regclass('facts') IS NOT NULL")
                 version = _checked_version(self, self.name) if there else 0
                 if version != database.SCHEMA_VERSION:
-                    self._create_tables(version)
+                    create_tables(self, version)
                     self._connection.execute(_VERSION, (str(database.SCHEMA_VERSION).encode(),))
         except BaseException:
             self.close()
@@ -242,11 +243,13 @@ class Readers:
 class Snapshot:
     """A connection in a transaction that only reads, of the moment at which it is checked."""
 
+    version = 0
+
     def __init__(self, connection: Any, name: str) -> None:
         self._connection, self._name = connection, name
         self._numbers = itertools.count()
         try:
-            _checked_version(self, name)
+            self.version = _checked_version(self, name)
         except BaseException:
             connection.close()
             raise
