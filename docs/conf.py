@@ -3,8 +3,11 @@
 import os
 import re
 import sys
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
+
+from nbclient import NotebookClient
 
 import freewill
 
@@ -24,6 +27,8 @@ nb_merge_streams = True
 # Cells of a shell find the command beside this Python, which prints as into a file.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 os.environ["TTY_COMPATIBLE"] = "0"
+# What a command prints comes in pieces of 100 bytes, which MyST-NB would write as lines.
+NotebookClient.__init__ = partialmethod(NotebookClient.__init__, coalesce_streams=True)
 
 # From the root of the repository: pages link to measurements, and to what every project has.
 root_doc = "docs/index"
