@@ -169,6 +169,6 @@ def test_a_figure_shows_itself_in_a_notebook_whatever_the_backend_is():
     png, shown = figure._repr_png_()
     assert png.startswith(b"\x89PNG")
     dots = int.from_bytes(png[16:20]), int.from_bytes(png[20:24])
-    assert dots[0] in range(500, 600)
-    assert dots[1] in range(380, 450)
+    assert dots[0] in range(620, 720)
+    assert dots[1] in range(460, 560)
     assert shown == {"width": dots[0] // 2, "height": dots[1] // 2}

@@ -43,7 +43,7 @@ def test_a_page_is_a_notebook_to_download(page):
 
 @each_page
 def test_lines_of_code_fit_the_page(page):
-    assert max(len(line) for _, code in cells(page) for line in code.splitlines()) <= 92
+    assert max(len(line) for _, code in cells(page) for line in code.splitlines()) <= 90
 
 
 def run_in_shell(code, folder):

@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-_DPI = 144  # two dots to each of 72 pixels an inch, for screens that have as many
+_DPI = 176  # two dots to each of 88 pixels an inch, for screens that have as many
 
 
 class Picture(Figure):
