@@ -1,6 +1,6 @@
 """Trends: how often tests of change reject where nothing changes, what they find, and the time.
 
-`python -m benchmarks.trend [--runs 1000] [CASE ...]` writes results/trend.md; with cases it prints
+`python -m benchmarks.trend [--runs 300] [CASE ...]` writes results/trend.md; with cases it prints
 these alone, `time` among them.
 """
 
@@ -12,8 +12,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import argparse
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -99,12 +101,12 @@ CASES = {
         Case("k-RR, 10 labels", _OF_LABELS, 8, 500, drift=1.0),
         Case("k-RR, 100 values", _KRR, 4, 1_000, drift=5.0),
         Case("noise, 100 values", _NOISE, 8, 1_000, drift=5.0),
-        Case("k-RR and noise, 100 values", [*_KRR, *_NOISE], 12, 3_000, drift=2.0),
+        Case("k-RR and noise, 100 values", [*_KRR, *_NOISE], 12, 1_000, drift=3.0),
         Case("one comes late, 100 values", [*_NOISE, _KRR[2]], 6, 1_000, late=True, drift=5.0),
         Case("2 % open, 100 values", _OPEN, 6, 2_000, shares=(0.98, 0.02), drift=5.0),
         Case("OUE bits, 10 values", _BITS, 6, 2_000, drift=0.5),
         Case("k-RR, 100 values, many", _KRR, 12, 10_000, drift=1.0),
-        Case("k-RR and noise, 26 weeks", [*_KRR, *_NOISE], 26, 20_000, drift=0.5),
+        Case("k-RR, 100 values, 26 weeks", _KRR, 26, 10_000, drift=1.0),
         Case("as wide again every other", _SMALL, 8, 1_000, spread=True),
         Case("as wide again, uneven", _SMALL, 8, 20_000, spread=True, uneven=True),
     )
@@ -158,7 +160,8 @@ def measured(case: Case, runs: int) -> list[str]:
     size = np.where(np.isnan(level[0]), np.nan, size)
     if case.spread:
         size[[0, 3]] = np.nan
-    cells = [case.name, str(case.periods), f"{case.people:,}", *map(_share, size)]
+    name = f"{case.name}, {case.drift:g}" if case.drift else case.name
+    cells = [name, str(case.periods), f"{case.people:,}", *map(_share, size)]
     cells.append(_share(float(np.mean(bands))))
     power = np.mean(np.array(found) < _LEVEL, axis=0) if found else np.full(5, np.nan)
     power = np.where(np.isnan(level[0]), np.nan, power)
@@ -201,11 +204,12 @@ _HEAD = """# Trends, measured
 
 `python -m benchmarks.trend --runs {runs}`. Shares of runs in which tests reject at 5 % though
 nothing changes: that all periods have one distribution, that the mean, the median or a common share
-is constant, that the slope of the mean is 0. Their standard error is {error:.3f}. How many choose
-which mechanism is drawn anew for each period. "band" is the share of runs, one in five, in which
+is constant, that the slope of the mean is 0. Their standard error is {error:.3f}, and about
+{all_error:.3f} in the last row, the mean of all. How many choose which mechanism is drawn anew for
+each period. "band" is the share of runs, one in five, in which
 the 95 % band of the common share holds it in all periods at once. The last columns are the power,
 by one run in five, where values move over all periods by as many steps as stand behind the name. In
-the last rows the distribution does change, and the mean does not.
+the last two mixtures the distribution does change, and the mean does not.
 
 """
 _TIME = """
@@ -220,21 +224,25 @@ def main() -> None:
     """Measure all, and write the table; or some, and print them."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.trend", description=__doc__)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join([*CASES, "time"]))
-    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
-    lines = [f"| {' | '.join(_HEADS)} |", "| --- " * len(_HEADS) + "|"]
-    chosen = [name for name in CASES if not options.cases or name in options.cases]
-    for name in chosen:
-        cells = measured(CASES[name], options.runs)
-        if CASES[name].drift:
-            cells[0] += f", {CASES[name].drift:g}"
-        lines.append(f"| {' | '.join(cells)} |")
-        print(lines[-1], flush=True)
+    lines, sizes = [f"| {' | '.join(_HEADS)} |", "| --- " * len(_HEADS) + "|"], list[list[str]]()
+    chosen = [case for name, case in CASES.items() if not options.cases or name in options.cases]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for cells in pool.map(partial(measured, runs=options.runs), chosen):
+            sizes.append(cells[3:8])
+            lines.append(f"| {' | '.join(cells)} |")
+            print(lines[-1], flush=True)
+    columns = ([float(cell) for cell in column if cell] for column in zip(*sizes, strict=True))
+    means = [_share(float(np.mean(column))) for column in columns]
+    lines.append(f"| all |  |  | {' | '.join([*means, *[''] * 4])} |")
     rows = timed() if not options.cases or "time" in options.cases else []
     print("\n".join(rows), flush=True)
     if not options.cases:
         error = (_LEVEL * (1 - _LEVEL) / options.runs) ** 0.5
-        text = _HEAD.format(runs=options.runs, error=error) + "\n".join(lines) + "\n" + _TIME
+        each = {"runs": options.runs, "error": error, "all_error": error / len(CASES) ** 0.5}
+        text = _HEAD.format(**each) + "\n".join(lines) + "\n" + _TIME
         path = ROOT / "benchmarks" / "results" / "trend.md"
         path.write_text(text + "\n".join(rows) + "\n", encoding="utf-8")
 

@@ -83,11 +83,11 @@ def test_where_there_is_no_room_an_old_store_stays_as_it_was(tmp_path, monkeypat
     aged(path)
     before = path.read_bytes()
 
-    def full(made, version):
-        made.execute("DROP TABLE counts")
+    def full(self, version):
+        self.execute("DROP TABLE counts")
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(sqlite, "create_tables", full)
+    monkeypatch.setattr(Sqlite, "_create_tables", full)
     with pytest.raises(StoreError, match="disk is full"):
         Sqlite(path)
     monkeypatch.undo()

@@ -1,6 +1,7 @@
 """Evidence by period: its sum, whole periods of it, merging, and what shares people."""
 
-from datetime import date
+from dataclasses import replace
+from datetime import date, timedelta
 
 import numpy as np
 import pytest
@@ -149,3 +150,22 @@ def test_weeks_of_others_may_be_alike():
         for counts in ([20, 22, 19], [20, 17, 25])
     ]
     assert fw.compare(*towns).people == (120, 120)
+
+
+def test_evidence_that_was_taken_earlier_shares_the_weeks_before():
+    """A store on Wednesday and on Sunday, or merged with another: what ended by then is in both."""
+    votes = fw.Categorical(["yes", "no"])
+    for alphabet, ended in ((LINE, 1), (votes, 6)):
+        before = [week(seed, alphabet=alphabet) for seed in range(ended)]
+        days = [date(2026, 11, 2) + timedelta(weeks=number) for number in range(ended + 1)]
+        first = [*zip(days, days[1:], before, strict=False)]
+        early, late = week(7, 500, alphabet=alphabet), week(8, 1500, alphabet=alphabet)
+        wednesday = fw.with_periods([*first, (days[-1], None, early)])
+        copies = [(start, end, replace(one)) for start, end, one in first]
+        sunday = fw.with_periods([*copies, (days[-1], None, early + late)])
+        for other in (
+            sunday,
+            sunday + fw.with_periods([(days[-1], None, week(9, alphabet=alphabet))]),
+        ):
+            with pytest.raises(EvidenceError, match="take them apart"):
+                fw.compare(wednesday, other)

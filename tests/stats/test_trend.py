@@ -126,17 +126,12 @@ def test_each_period_is_estimated_without_bias_whatever_people_choose(monkeypatc
     assert error < 0.08
 
 
-def drawn_tables(people, counts, draws=4000):
-    one = tables._Exchange(np.array(counts), np.array(people), np.zeros((len(people), 1, 1)))
-    rng = np.random.default_rng(0)
-    return one, np.array([one.table(rng) for _ in range(draws)])
-
-
-@pytest.mark.parametrize("by_person", [True, False])
-def test_people_are_exchanged_by_the_law_of_tables(monkeypatch, by_person):
-    monkeypatch.setattr(tables._Exchange, "by_person", property(lambda _: by_person))
+@pytest.mark.parametrize("way", ["by_people", "by_cells"])
+def test_people_are_exchanged_by_the_law_of_tables(monkeypatch, way):
+    monkeypatch.setattr(tables, "_MOVED", 12_000)
     people, counts = np.array([5, 0, 7]), np.array([3, 8, 1])
-    _, drawn = drawn_tables(people, counts)
+    one = tables._Exchange(counts, people, np.zeros((3, 3, 1)))
+    drawn = getattr(one, way)(np.random.default_rng(0), 4000)
     assert np.all(drawn.sum(axis=2) == people)
     assert np.all(drawn.sum(axis=1) == counts)
     expected = np.outer(people, counts) / 12

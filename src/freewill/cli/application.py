@@ -20,6 +20,7 @@ COMMANDS = (
     "init",
     "plan",
     "serve",
+    "qr",
     "token",
     "verify",
     "obfuscate",

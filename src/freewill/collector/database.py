@@ -140,6 +140,13 @@ class Database(Reader, Protocol):
     """What was done to a store of an older version, in words."""
     _connection: Any
 
+    def _create_tables(self, version: int) -> None:
+        """Make the tables of a new store (version 0), or those of an older version ours."""
+        # It knows surveys and the log, which know databases.
+        from freewill.collector.renewal import create_tables  # noqa: PLC0415
+
+        create_tables(self, version)
+
     def execute(self, statement: str) -> None:
         """Run a statement without values, within a transaction."""
         self._connection.execute(statement)

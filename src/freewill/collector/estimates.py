@@ -341,6 +341,8 @@ class Later:
                 return
             rest = monotonic() - before
             with self._changed:
+                while len(self._computed) >= _MOST_KEPT:
+                    self._computed.pop(next(iter(self._computed)))
                 self._computed[subject] = made
                 self._waiting.pop(subject, None)
 

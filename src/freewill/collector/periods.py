@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import groupby
 from operator import attrgetter, itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from freewill.collector.database import FIRST_WITH_PERIODS, Database, Reader, StoreError
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, shown
+
+if TYPE_CHECKING:
+    from freewill.domain.mechanisms.base import Mechanism
+    from freewill.domain.survey import Survey
 
 FEWEST = 100
 """People whom a period has before another one begins."""
@@ -30,13 +32,13 @@ class Period:
 
     start: str
     """Its first day; nothing before the first report."""
-    offered: Mapping[str, Mechanism]
+    offered: "Mapping[str, Mechanism]"
     """The mechanisms by their names."""
     numbers: Mapping[str, int]
     """Of the mechanisms, by their ids."""
 
 
-def every_of(survey: Survey) -> str:
+def every_of(survey: "Survey") -> str:
     """Return by which periods a survey is counted: days, weeks (also if left out), months, none."""
     return survey.period or "week"
 
@@ -69,7 +71,7 @@ def numbers_of(view: Reader, own: str, offered: int) -> dict[str, dict[str, int]
     return {start: {key: number for _, key, number in some} for start, some in by_period}
 
 
-def periods_of(view: Reader, own: str, offered: Mapping[str, Mechanism]) -> tuple[Period, ...]:
+def periods_of(view: Reader, own: str, offered: "Mapping[str, Mechanism]") -> tuple[Period, ...]:
     """Return the periods of a survey in a store, after checking that all of it is there."""
     ids = {mechanism.id for mechanism in offered.values()}
     numbers = numbers_of(view, own, len(ids))
@@ -200,7 +202,7 @@ class Places:
         """By the survey."""
         self._kept = True
 
-    def of(self, surveys: Iterable[Survey], day: str) -> dict[int, int]:
+    def of(self, surveys: "Iterable[Survey]", day: str) -> dict[int, int]:
         """Return the numbers of today's periods of some surveys, by those of their first ones."""
         if day != self._day or not self._kept:
             self._day, self._numbers = day, {}
@@ -217,7 +219,7 @@ class Places:
         self._kept = True
 
 
-def placed(database: Database, survey: Survey, day: str) -> dict[int, int]:
+def placed(database: Database, survey: "Survey", day: str) -> dict[int, int]:
     """Return under which numbers reports of a day count, by the numbers of the first period.
 
     A period begins on a border if the one before had enough people by then. That follows from what

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from freewill.collector import database
 from freewill.collector.database import Reader, Rows, StoreBusyError, StoreError, StoreFullError
-from freewill.collector.renewal import create_tables
 from freewill.errors import ParameterError, first_line
 
 PREFIXES = ("postgresql://", "postgres://")
@@ -84,7 +83,7 @@ class Postgres(database.Database):
                 ((there,),) = self.rows("SELECT to_regclass('facts') IS NOT NULL")
                 version = _checked_version(self, self.name) if there else 0
                 if version != database.SCHEMA_VERSION:
-                    create_tables(self, version)
+                    self._create_tables(version)
                     self._connection.execute(_VERSION, (str(database.SCHEMA_VERSION).encode(),))
         except BaseException:
             self.close()

@@ -24,7 +24,8 @@ from freewill.errors import FreewillError, printable, several, shown
 
 _NAMED = 5
 """Surveys of a store that a message names."""
-_MOST_ROUNDS = 1000
+_MOST_ROUNDS = 100
+"""Rounds of a name: each is read anew, from a file that anybody may have made."""
 
 
 def texts_of(survey: Survey) -> str:
@@ -151,7 +152,11 @@ def other_rounds(
         return []
     query = "SELECT id, law, head FROM surveys WHERE name = ? AND id <> ? ORDER BY id LIMIT ?"
     rounds = []
-    for other, law, head in list(view.rows(query, (survey.name, own, _MOST_ROUNDS))):
+    rows = list(view.rows(query, (survey.name, own, _MOST_ROUNDS + 1)))
+    if len(rows) > _MOST_ROUNDS:
+        what = f"more than {_MOST_ROUNDS} other rounds of {shown(survey.name)}"
+        raise StoreError(f"the store has {what}: give the next one another name.")
+    for other, law, head in rows:
         before = survey_of(law, other, head)
         _same_values(survey, before)
         first = periods_of(view, other, before.mechanisms)[0]

@@ -8,15 +8,17 @@ from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from freewill.collector.addresses import Addresses
 from freewill.collector.answers import RefusedError, policy
+
+if TYPE_CHECKING:
+    from freewill.collector.addresses import Addresses
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _HERE = Path(__file__).parent / "web"
@@ -67,7 +69,7 @@ class Content:
         return Response(body, status, headers, media_type=self.kind)
 
 
-def site_routes(addresses: Addresses) -> list[Route]:
+def site_routes(addresses: "Addresses") -> list[Route]:
     """Return where the pages of some surveys are found, and the scripts that they ask for.
 
     Files are looked up by their names among those that were there at the start: no address leads

@@ -18,7 +18,6 @@ from typing import Any
 
 from freewill.collector import database
 from freewill.collector.database import Reader, Rows, StoreBusyError, StoreError, StoreFullError
-from freewill.collector.renewal import create_tables
 from freewill.core.files import checked_path, whole_file
 from freewill.core.types import SURVEY_FILE_BYTES
 from freewill.errors import first_line, printable, why
@@ -83,7 +82,7 @@ class Sqlite(database.Database):
                 if version in database.OLD_VERSIONS:
                     self._copy(f"{self.path}.version-{version}")
                 if version != database.SCHEMA_VERSION:
-                    create_tables(self, version)
+                    self._create_tables(version)
                     self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
                     self._connection.execute(f"PRAGMA user_version = {database.SCHEMA_VERSION}")
         except BaseException:

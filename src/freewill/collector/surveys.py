@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,12 +19,14 @@ from freewill.collector.database import Reader, StoreError
 from freewill.collector.periods import EVER, Period, Span, chosen, day_before, spans_of
 from freewill.core.types import Reports, checked_counts, slices
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.survey import Survey
 from freewill.errors import first_line, several
 from freewill.stats.evidence import Evidence, assemble, merge
 from freewill.stats.groups import Group, grouped
 from freewill.stats.periods import with_periods
 from freewill.stats.streams import HELD_BYTES, Block, Stream, Work, gathered, summarising
+
+if TYPE_CHECKING:
+    from freewill.domain.survey import Survey
 
 PAGE_BYTES = 1 << 14
 """Bytes of a page: it is written anew with each commit until it is full."""
@@ -149,7 +151,7 @@ class StoredSurvey:
     """A survey as it stands in a store."""
 
     id: str
-    survey: Survey
+    survey: "Survey"
     periods: tuple[Period, ...]
     """In their order; where it has rounds, of all of them."""
     closed: str | None

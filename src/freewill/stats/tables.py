@@ -18,9 +18,11 @@ _MOST_SCORES = 1 << 24
 """Numbers that the scores of all reports may have: 128 MiB."""
 _ALONE = 0.1
 """Share of the people who cannot be exchanged, beyond whom the others tell too little."""
+_MOVED = 1 << 21
+"""People who are moved at once: some tens of megabytes."""
 _PERSON, _CELL, _PRODUCT = 15e-9, 150e-9, 1e-9
 """Seconds, about, that a person who is moved, a cell that is drawn, and a product take."""
-_SECONDS, _FEWEST, _MOST = 2.0, 400, 2_000
+_SECONDS, _FEWEST, _MOST = 1.0, 400, 1_000
 """That draws may take, and between which there are as many as that leaves."""
 _MANY = 2_000
 """People of each mechanism in a period from whom on, in the mean, nothing need be drawn."""
@@ -54,20 +56,37 @@ class _Exchange(NamedTuple):
         moved = min(int(self.counts.sum()) * _PERSON, cells * _CELL)
         return float(moved + cells * self.scored.shape[2] * _PRODUCT)
 
-    def table(self, rng: np.random.Generator) -> IntArray:
-        """Return counts of each period and output, by chance."""
-        if self.by_person:
-            outputs = rng.permutation(np.repeat(np.arange(self.counts.size), self.counts))
-            periods = np.repeat(np.arange(self.people.size), self.people)
-            cells = periods * self.counts.size + outputs
-            drawn = np.bincount(cells, minlength=self.people.size * self.counts.size)
-            return drawn.reshape(self.people.size, -1)
-        left, rows = self.counts, []
+    def drawn(self, rng: np.random.Generator, many: int) -> FloatArray:
+        """Return sums of scores by chance, [draw, period, score]."""
+        tables = self.by_people(rng, many) if self.by_person else self.by_cells(rng, many)
+        return np.asarray(np.matmul(tables.swapaxes(0, 1), self.scored).swapaxes(0, 1))
+
+    def by_people(self, rng: np.random.Generator, many: int) -> IntArray:
+        """Return counts, [draw, period, output]: people in any order fill the periods."""
+        shape = self.people.size, self.counts.size
+        outputs = np.repeat(np.arange(shape[1]), self.counts)
+        first = np.repeat(np.arange(shape[0]) * shape[1], self.people)
+        at_once = max(_MOVED // outputs.size, 1)
+        tables = []
+        for begin in range(0, many, at_once):
+            some = min(at_once, many - begin)
+            moved = rng.permuted(np.tile(outputs, (some, 1)), axis=1) + first
+            moved += (np.arange(some) * (shape[0] * shape[1]))[:, None]
+            counts = np.bincount(moved.ravel(), minlength=some * shape[0] * shape[1])
+            tables.append(counts.reshape(some, *shape))
+        return np.concatenate(tables)
+
+    def by_cells(self, rng: np.random.Generator, many: int) -> IntArray:
+        """Return the same: each period in turn takes its people from those who are left."""
+        tables = np.empty((many, self.people.size, self.counts.size), dtype=np.int64)
         method: Literal["marginals"] = "marginals"
-        for people in self.people[:-1]:
-            rows.append(rng.multivariate_hypergeometric(left, people, method=method))
-            left = left - rows[-1]
-        return np.array([*rows, left])
+        for table in tables:
+            left = self.counts
+            for row, people in zip(table[:-1], self.people, strict=False):
+                row[:] = rng.multivariate_hypergeometric(left, people, method=method)
+                left = left - row
+            table[-1] = left
+        return tables
 
 
 def redrawn_tables(
@@ -106,11 +125,7 @@ def redrawn_tables(
         rest[period] += group.people * weights[period] @ own_slope
 
     def draw(rng: np.random.Generator, many: int) -> FloatArray:
-        sums = np.repeat(rest[None], many, axis=0)
-        for one in exchanges:
-            for place in range(many):
-                sums[place] += np.matmul(one.table(rng)[:, None], one.scored)[:, 0]
-        return sums
+        return np.asarray(rest + sum(one.drawn(rng, many) for one in exchanges))
 
     return Redrawn(draw, most)
 
