@@ -1,9 +1,14 @@
 """How `make docs` builds the site: Markdown pages, and the reference from docstrings."""
 
+import os
 import re
+import sys
+from functools import partialmethod
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from nbclient import NotebookClient
 
 import freewill
 
@@ -17,7 +22,14 @@ nb_execution_mode = "cache"
 nb_execution_cache_path = "site/.cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 60
+nb_execution_in_temp = True
 nb_merge_streams = True
+
+# Cells of a shell find the command beside this Python, which prints as into a file.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ["TTY_COMPATIBLE"] = "0"
+# What a command prints comes in pieces of 100 bytes, which MyST-NB would write as lines.
+NotebookClient.__init__ = partialmethod(NotebookClient.__init__, coalesce_streams=True)
 
 # From the root of the repository: pages link to measurements, and to what every project has.
 root_doc = "docs/index"

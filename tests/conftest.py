@@ -26,6 +26,7 @@ WITH_TOOLS = {
     "test_cluster",
     "test_dashboard",
     "test_dashboard_looks",
+    "test_dashboard_trend",
     "test_device_chromium",
     "test_page_answers",
     "test_page_faults",

@@ -27,6 +27,27 @@ const content = adding({ sent: new Map(), spent: exactly(0) }, "id what-is-it", 
 const never = { byte: () => assert.fail("drawn anew") };
 
 const TRIALS = {
+  keys({ specs }) {
+    const devices = specs.map((spec) => new Device(Survey.parse(spec)));
+    return devices.map(({ parts }) => [...parts.values()].map(({ question }) => question));
+  },
+
+  async named() {
+    const store = temporary();
+    const known = () => ({ memory: new Memory(store), source: never });
+    const before = await new Device(survey(), { memory: new Memory(store) }).row(3, "careful");
+    // A survey that is given a name later finds what was sent for its words.
+    assert.deepEqual(await new Device(survey({ name: "many" }), known()).row(4, "careful"), before);
+    const other = survey({ name: "few", question: "How few?" });
+    const first = await new Device(other, { memory: new Memory(store) }).row(3, "careful");
+    assert.notEqual(first.report_id, before.report_id);
+    // Mended words, and another round that offers the same mechanism still.
+    const menu = { shy: { ...KRR, epsilon: 3 }, "as before": KRR };
+    const round = survey({ name: "few", question: "So few?" }, menu);
+    assert.deepEqual(await new Device(round, known()).row(1, "shy"), { ...first, mechanism: "as before" });
+    return "fine";
+  },
+
   async repeats() {
     const store = temporary();
     const first = await new Device(survey(), { memory: new Memory(store) }).row(3, "careful");

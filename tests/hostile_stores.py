@@ -1,5 +1,6 @@
 """Files that claim to be stores: what somebody may hand over, and what a fault of a disk leaves."""
 
+import hashlib
 import os
 import sqlite3
 from contextlib import closing
@@ -7,6 +8,8 @@ from contextlib import closing
 import numpy as np
 
 import freewill as fw
+from freewill.collector import database
+from freewill.collector.rounds import canonical_of
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store
 from freewill.collector.surveys import Upload, to_bytes
@@ -50,33 +53,41 @@ def changed(*statements, values=()):
     return make
 
 
-def aged(path, *statements):
-    """Make a store what one of version 2 was: with a mark of its report behind each id."""
+OLD_SPEC = canonical_of(SURVEY.with_laws())
+OLD_ID = hashlib.sha256(OLD_SPEC.encode()).hexdigest()[:32]
+"""What the survey was in stores of versions 2 and 3, with its texts."""
+
+
+def aged(path, *statements, version=2):
+    """Make a store what one of an older version was: that of 2 has a mark behind each id."""
     if not path.exists():
         honest(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN")
-        connection.create_function("marked", 1, lambda keys: keys + b"mark" * (len(keys) // 8))
-        for table in ("runs", "settled"):
-            connection.execute(f"UPDATE {table} SET content = marked(content)")
-        loose = connection.execute("SELECT id FROM reports").fetchall()
-        connection.execute("DROP TABLE reports")
-        connection.execute("CREATE TABLE reports (id INTEGER PRIMARY KEY, mark INTEGER NOT NULL)")
-        connection.executemany("INSERT INTO reports VALUES (?, 7)", loose)
+        numbers = connection.execute("SELECT number, survey, mechanism FROM mechanisms").fetchall()
+        renewed = {"surveys", "mechanisms"}
+        if version == 2:
+            renewed |= {"reports"}
+            connection.create_function("marked", 1, lambda keys: keys + b"mark" * (len(keys) // 8))
+            for table in ("runs", "settled"):
+                connection.execute(f"UPDATE {table} SET content = marked(content)")
+            loose = connection.execute("SELECT id FROM reports").fetchall()
+        old = database.tables(version)
         for (name,) in connection.execute("SELECT name FROM sqlite_schema").fetchall():
-            if name not in OLD_NAMES and not name.startswith("sqlite_"):
+            if name in renewed or (name not in old and not name.startswith("sqlite_")):
                 connection.execute(f"DROP TABLE {name}")
-        connection.execute("PRAGMA user_version = 2")
+        for name in sorted(renewed):
+            words = {"bytes": "BLOB", "integer": "INTEGER", "keyed": " WITHOUT ROWID"}
+            connection.execute(old[name].format(**words))
+        if version == 2:
+            connection.executemany("INSERT INTO reports VALUES (?, 7)", loose)
+        connection.execute("INSERT INTO surveys VALUES (?, ?, NULL)", (OLD_ID, OLD_SPEC))
+        rows = [(number, own.replace(ID, OLD_ID), key) for number, own, key in numbers]
+        connection.executemany("INSERT INTO mechanisms VALUES (?, ?, ?)", rows)
+        connection.execute(f"PRAGMA user_version = {version}")
         for statement in statements:
             connection.execute(statement)
         connection.execute("COMMIT")
-
-
-OLD_NAMES = [
-    *("facts", "surveys", "mechanisms", "reports", "runs"),
-    *("settled", "counts", "pages", "days"),
-]
-"""The tables of version 2."""
 
 
 def schema(old, new):
@@ -112,7 +123,7 @@ def _many_surveys(path):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) "
-            "INSERT INTO surveys SELECT printf('%032x', i), '{}', NULL FROM n"
+            "INSERT INTO surveys SELECT printf('%032x', i), '{}', '{}', '', '', NULL FROM n"
         )
         connection.commit()
 
@@ -187,7 +198,7 @@ REFUSED = {
     # Schemas that differ.
     "view of counts": (view("counts", "i AS mechanism", "x'00' AS output", "1 AS people"), "view"),
     "view of facts": (view("facts", "'a' AS name", "x'00' AS fact"), "view facts is none"),
-    "view of surveys": (view("surveys", "'a' AS id", "'b' AS spec", "NULL AS closed"), "view"),
+    "view of surveys": (view("surveys", "'a' AS id", "'b' AS law", "NULL AS closed_on"), "view"),
     "view of the schema": (
         changed(
             "PRAGMA writable_schema = ON",
@@ -196,10 +207,14 @@ REFUSED = {
         ),
         "damaged|cannot be used|malformed",
     ),
-    "new tables, marked as old": (changed("PRAGMA user_version = 2"), "table log is none"),
+    "new tables, marked as old": (changed("PRAGMA user_version = 2"), "table aliases is none"),
+    "new tables, marked as those before": (
+        changed("PRAGMA user_version = 3"),
+        "table aliases is none",
+    ),
     "old tables, marked as new": (
-        lambda path: aged(path, "PRAGMA user_version = 3"),
-        "table reports is none",
+        lambda path: aged(path, "PRAGMA user_version = 4"),
+        "table mechanisms is none",
     ),
     "trigger in old tables": (
         lambda path: aged(path, "CREATE TRIGGER t AFTER UPDATE ON runs BEGIN SELECT 1; END"),
@@ -227,7 +242,7 @@ REFUSED = {
     "virtual table": (changed("CREATE VIRTUAL TABLE v USING fts5(a)"), "table v.* is none"),
     "missing table": (changed("DROP TABLE days"), "it has no table days"),
     "extra column": (changed("ALTER TABLE days ADD COLUMN more TEXT"), "table days is none"),
-    "missing column": (changed("ALTER TABLE surveys DROP COLUMN closed"), "surveys is none"),
+    "missing column": (changed("ALTER TABLE surveys DROP COLUMN closed_on"), "surveys is none"),
     "generated column": (
         changed(
             "DROP TABLE days",
@@ -310,22 +325,33 @@ REFUSED = {
         "not what its id says",
     ),
     "mechanism more": (
-        changed(f"INSERT INTO mechanisms VALUES (99, '{ID}', 'x')"),
+        changed(f"INSERT INTO mechanisms VALUES (99, '{ID}', 'x', '2025-12-29')"),
+        "not what its id says",
+    ),
+    "period of a part": (
+        changed("UPDATE mechanisms SET period = '2026-01-05' WHERE number = {coin}"),
+        "not what its id says",
+    ),
+    "period that is none": (
+        changed("UPDATE mechanisms SET period = 'soon'"),
         "not what its id says",
     ),
     "another survey's text": (
-        changed("UPDATE surveys SET spec = replace(spec, '0.1', '0.2')"),
+        changed("UPDATE surveys SET law = replace(law, '0.1', '0.2')"),
         "not what its id says",
     ),
     "deep survey": (
-        changed(f"UPDATE surveys SET id = 'b', spec = '{'[' * 200_000}'"),
+        changed(f"UPDATE surveys SET id = 'b', law = '', texts = '{'[' * 200_000}'"),
         "is not in the store",
     ),
-    "survey as blob": (changed("UPDATE surveys SET id = x'00', spec = x'00'"), "is not in"),
+    "survey as blob": (
+        changed("UPDATE surveys SET id = x'00', law = x'00', texts = x'00'"),
+        "is not in",
+    ),
     "survey with escapes": (
         changed(
-            "UPDATE surveys SET id = 'b' || char(27) || '[2J', "
-            'spec = \'{{"title": "a\\u001b[2J"}}\''
+            "UPDATE surveys SET id = 'b' || char(27) || '[2J', law = '', "
+            'texts = \'{{"title": "a\\u001b[2J"}}\''
         ),
         "is not in the store",
     ),
@@ -376,6 +402,7 @@ READ = {
     ),
     "honest": honest,
     "of version 2": aged,
+    "of version 3": lambda path: aged(path, version=3),
     "without a journal": changed(),
     "a journal beside it": _wal,
     "a foreign journal": _beside("-wal", lambda path: path.write_bytes(b"no journal " * 999)),
@@ -384,6 +411,6 @@ READ = {
     "a vacuumed one": changed("PRAGMA page_size = 65536", "VACUUM"),
     "whole floats": changed("UPDATE counts SET people = people + 0.0"),
     "many surveys": _many_surveys,
-    "a foreign survey": changed("INSERT INTO surveys VALUES ('a', '[[[', 7)"),
+    "a foreign survey": changed("INSERT INTO surveys VALUES ('a', '[[[', '[[[', '', '', 7)"),
 }
 """Makers of what is read, and as it was."""

@@ -19,8 +19,9 @@ from tools.javascript import _QUIET, chromium
 
 import freewill as fw
 from device_cases import skipped
-from freewill.collector.store import read_store, view_store
-from freewill.collector.surveys import people_of, stored_survey
+from freewill.collector.reading import read_store, view_store
+from freewill.collector.rounds import stored_survey
+from freewill.collector.surveys import people_of
 from freewill.io.decoding import unmarked
 from service_cases import needs_serve
 

@@ -28,9 +28,10 @@ import freewill as fw
 from freewill.collector import app, ids  # noqa: F401
 from freewill.collector.database import StoreBusyError
 from freewill.collector.postgres import PREFIXES
+from freewill.collector.reading import read_store, view_store
+from freewill.collector.rounds import stored_survey
 from freewill.collector.serving import serve
-from freewill.collector.store import read_store, view_store
-from freewill.collector.surveys import evidence_of, people_of, stored_survey
+from freewill.collector.surveys import evidence_of, people_of
 from freewill.domain.survey import Survey
 from service_cases import PATIENCE, stored_ids
 

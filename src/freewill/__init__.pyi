@@ -143,6 +143,8 @@ from freewill.stats.misfit import Misfit as Misfit
 from freewill.stats.misfit import explain_misfit as explain_misfit
 from freewill.stats.one_step import information as information
 from freewill.stats.one_step import one_step as one_step
+from freewill.stats.periods import Period as Period
+from freewill.stats.periods import with_periods as with_periods
 from freewill.stats.planning.mechanisms import MechanismComparison as MechanismComparison
 from freewill.stats.planning.mechanisms import compare_mechanisms as compare_mechanisms
 from freewill.stats.planning.menus import Menu as Menu
@@ -156,6 +158,8 @@ from freewill.stats.shrink import ShrunkEstimate as ShrunkEstimate
 from freewill.stats.shrink import shrink as shrink
 from freewill.stats.smooth import SmoothEstimate as SmoothEstimate
 from freewill.stats.smooth import smooth as smooth
+from freewill.stats.trend import Trend as Trend
+from freewill.stats.trend import trend as trend
 from freewill.stats.weights import Functionals as Functionals
 
 __version__: str

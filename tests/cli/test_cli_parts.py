@@ -77,15 +77,15 @@ def test_only_what_has_a_share_a_value_is_refused_for_its_many_shares(monkeypatc
     monkeypatch.setattr(analysis, "refuse_many_shares", lambda *given: asked.append(given))
     for of in compare.Of:
         asked.clear()
-        compare._checked_groups(of, None, AGES)
+        compare.checked_groups(of, None, AGES)
         assert bool(asked) == (of != compare.Of.MEAN)
     for of in (compare.Of.CDF, compare.Of.MEDIAN, compare.Of.QUARTILES):
         for alphabet in (CITY, MENU):
             with pytest.raises(ParameterError, match="expected numbers in a row"):
-                compare._checked_groups(of, None, alphabet)
+                compare.checked_groups(of, None, alphabet)
     with pytest.raises(ParameterError, match="have no mean"):
-        compare._checked_groups(compare.Of.MEAN, None, MENU)
-    compare._checked_groups(compare.Of.MEAN, None, CITY)
+        compare.checked_groups(compare.Of.MEAN, None, MENU)
+    compare.checked_groups(compare.Of.MEAN, None, CITY)
 
 
 @pytest.mark.parametrize("level", ["0", "1", "2"])

@@ -9,10 +9,11 @@ import freewill as fw
 from cli_cases import refused, run_json
 from freewill.collector import sqlite
 from freewill.collector.database import StoreError
+from freewill.collector.reading import read_store
 from freewill.collector.sqlite import Sqlite
-from freewill.collector.store import Store, open_store, read_store
+from freewill.collector.store import Store, open_store
 from freewill.collector.surveys import Upload, to_bytes
-from hostile_stores import ENDLESS, ID, PEOPLE, READ, REFUSED, SURVEY, honest
+from hostile_stores import ENDLESS, ID, LINE, PEOPLE, READ, REFUSED, SURVEY, honest
 
 
 def read(path):
@@ -68,10 +69,10 @@ def test_work_without_end_is_stopped(monkeypatch, tmp_path):
 
 
 def test_a_store_without_this_survey_says_which_it_has(tmp_path):
-    """A mended word makes another survey, whether or not it was served."""
+    """Another law makes another survey, whether or not it was served."""
     path, out = tmp_path / "c.db", tmp_path / "e.parquet"
     honest(path)
-    mended = fw.Survey(SURVEY.alphabet, SURVEY.mechanisms, question="How old are you now?")
+    mended = fw.Survey(SURVEY.alphabet, {"coin": fw.KRR(LINE, 2.0)}, question=SURVEY.question)
     mended.save(tmp_path / "mended.json")
     command = ("collect", path, "-s", tmp_path / "mended.json", "-o", out)
     message = refused(*command)

@@ -259,8 +259,8 @@ def test_only_what_changed_is_written(tmp_path):
     async def work(client):
         rng = np.random.default_rng(8)
         own = SURVEY.id
-        number = client.made.store.survey(client.made.store._database, own).numbers
-        wide = -number[SURVEY.mechanisms["bits"].id]
+        (period,) = client.made.store.survey(client.made.store._database, own).periods
+        wide = -period.numbers[SURVEY.mechanisms["bits"].id]
 
         def pages():
             with client.made.store.view() as view:

@@ -25,9 +25,9 @@ def store(tmp_path):
 
 
 def test_an_id_counts_once_in_each_survey(store):
-    """A device sends the same report to a survey whose wording was mended, with the same id."""
+    """A device sends the same report to all that ask the same thing, with the same id."""
     offered, output, own = {"k": fw.KRR(LINE, 1.0)}, to_bytes(np.array([7]))[0], bytes(range(16))
-    surveys = [Survey(LINE, offered, question=text) for text in ("How old are yu?", "How old?")]
+    surveys = [Survey(LINE, offered, name=name) for name in ("north", "south")]
     for survey in surveys:
         (number,) = store.add(survey).values()
         for stored in (1, 0):

@@ -10,9 +10,10 @@ import pytest
 from cli_cases import refused
 from freewill.collector.database import StoreBusyError, StoreError
 from freewill.collector.postgres import MOST_READERS, shown_url
+from freewill.collector.reading import read_store
 from freewill.collector.releases import Releases
-from freewill.collector.store import open_store, read_store
-from freewill.collector.surveys import Stored, Upload, evidence_of
+from freewill.collector.store import open_store
+from freewill.collector.surveys import Stored, Upload, evidence_of, people_by_day
 from freewill.collector.tokens import token_digest
 from freewill.errors import ParameterError
 from postgres_cases import needs_postgres, rows_of, server, sql, url
@@ -62,6 +63,46 @@ def test_several_collectors_count_each_report_once(url, settings):
         store.close()
     with ExitStack() as stack:
         assert read_store(url, SURVEY, stack) == expected
+
+
+def test_collectors_cross_into_the_next_week_together(url):
+    """Whose clock is a little behind counts in the week that it says; nobody is lost or doubled."""
+    stores = [open_store(url) for _ in range(2)]
+    rows, expected = rows_of(stores[0], 400, np.random.default_rng(4))
+    stores[1].add(SURVEY)
+    stores[0].write([Upload(ID, rows[:300])], "2026-11-04")
+    start = threading.Barrier(2)
+
+    def write(place):
+        start.wait(30)
+        some = rows[300 + place :: 2]
+        for number in range(0, len(some), 10):
+            late = number > 150 + 100 * place
+            stores[place].write([Upload(ID, some[number : number + 10])], _DAYS[late])
+
+    threads = [threading.Thread(target=write, args=(place,)) for place in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for store in stores:
+        with store.view() as view:
+            spans = store.survey(view, ID).spans
+            assert [(first, end) for first, end, _ in spans] == [
+                ("2026-11-02", "2026-11-09"),
+                ("2026-11-09", None),
+            ]
+            for (first, _, some), last in zip(spans, _DAYS, strict=True):
+                days = [*people_by_day(view, some).values()]
+                assert all(first <= day <= last for own in days for day in own)
+        assert store.evidence(ID) == expected
+        store.close()
+    with ExitStack() as stack:
+        parts = [read_store(url, ID, stack, period) for period in ("..2026-11-08", "last")]
+    assert parts[0] + parts[1] == expected
+
+
+_DAYS = ("2026-11-08", "2026-11-09")
 
 
 def test_collectors_share_releases_of_which_one_is_made_an_hour(url):
@@ -246,6 +287,16 @@ def test_conflicts_closed_surveys_and_newer_stores(url):
 
 
 AGED = """
+CREATE TABLE before (id TEXT PRIMARY KEY, spec TEXT NOT NULL, closed TEXT);
+INSERT INTO before SELECT id, law, closed_on FROM surveys;
+DROP TABLE surveys;
+DROP TABLE aliases;
+ALTER TABLE before RENAME TO surveys;
+ALTER TABLE mechanisms DROP COLUMN period;
+UPDATE facts SET fact = '3' WHERE name = 'version'
+"""
+"""Makes a store what one of version 3 was."""
+OLDER = """
 DROP TABLE log;
 DROP TABLE releases;
 ALTER TABLE reports ADD COLUMN mark BIGINT NOT NULL DEFAULT 7;
@@ -256,8 +307,9 @@ UPDATE facts SET fact = '2' WHERE name = 'version'
 """Makes a store what one of version 2 was."""
 
 
+@pytest.mark.parametrize("version", [2, 3])
 @small_places()
-def test_an_old_store_is_made_anew_in_one_transaction(url):
+def test_an_old_store_is_made_anew_in_one_transaction(url, version):
     store = open_store(url)
     rows, expected = rows_of(store, 20, np.random.default_rng(2))
     for size in (50, 5, 5):
@@ -267,6 +319,8 @@ def test_an_old_store_is_made_anew_in_one_transaction(url):
         keys = sorted(stored_ids(view))
     store.close()
     sql(url, AGED)
+    if version == 2:
+        sql(url, OLDER)
     with ExitStack() as stack:
         assert read_store(url, SURVEY, stack) == expected
     sql(url, "ALTER TABLE settled RENAME TO gone")
@@ -274,7 +328,7 @@ def test_an_old_store_is_made_anew_in_one_transaction(url):
         open_store(url)
     sql(url, "ALTER TABLE gone RENAME TO settled")
     store = open_store(url)
-    assert "was of version 2, and is of 3 now" in store.renewal
+    assert f"was of version {version}, and is of 4 now" in store.renewal
     store.add(SURVEY)
     with store.view() as view:
         assert sorted(stored_ids(view)) == keys

@@ -17,8 +17,9 @@ import freewill as fw
 from freewill.collector.answers import RefusedError
 from freewill.collector.database import StoreBusyError, StoreError, StoreFullError
 from freewill.collector.keys import keys_of
+from freewill.collector.reading import read_store
 from freewill.collector.sqlite import Sqlite
-from freewill.collector.store import Store, read_store
+from freewill.collector.store import Store
 from freewill.collector.surveys import (
     Stored,
     StorePages,
@@ -188,7 +189,8 @@ def test_nothing_is_kept_of_when_and_where(store, tmp_path):
     tables = dict(connection.execute(query))
     ids = {"reports", "runs", "settled"}
     grown = {"counts", "pages", "days"}
-    assert set(tables) == {"facts", "surveys", "mechanisms", "releases", "log"} | grown | ids
+    others = {"facts", "surveys", "aliases", "mechanisms", "releases", "log"}
+    assert set(tables) == others | grown | ids
     for words in ("time", "address", "agent", "ip"):
         assert not any(words in sql.lower().split() for sql in tables.values())
     for name in grown:
@@ -298,7 +300,7 @@ def test_a_changed_survey_or_count_in_the_file_is_noticed(store, tmp_path):
             store._database.run(f"DELETE FROM {table} WHERE {column} = ?", [(what[0],)])
     assert store.evidence(ID).people
     with store._writing():
-        store._database.run("UPDATE surveys SET spec = replace(spec, ?, ?)", [("0.1", "0.2")])
+        store._database.run("UPDATE surveys SET law = replace(law, ?, ?)", [("0.1", "0.2")])
     with pytest.raises(StoreError, match="not what its id says"), ExitStack() as stack:
         read_store(tmp_path / "store.db", SURVEY, stack)
 

@@ -144,9 +144,9 @@ def test_a_port_in_use_and_a_host_that_is_none_are_told():
 
 def test_one_survey_under_two_names_is_refused():
     other = fw.Survey(fw.Linear(0, 3), {"a": fw.KRR(fw.Linear(0, 3), 1.0)})
-    assert [*serving._distinct_ids({"a": SURVEY, "b": other})] == ["a", "b"]
+    serving._check_distinct({"a": SURVEY, "b": other})
     with pytest.raises(StoreError, match=r"^a and c are one survey"):
-        serving._distinct_ids({"a": SURVEY, "b": other, "c": SURVEY})
+        serving._check_distinct({"a": SURVEY, "b": other, "c": SURVEY})
 
 
 def test_what_serving_needs_is_named_where_it_is_not_there(monkeypatch):

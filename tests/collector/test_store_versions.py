@@ -1,4 +1,4 @@
-"""A store of the version before: read as it is, and made anew by whoever opens it to write."""
+"""A store of an older version: read as it is, and made anew by whoever opens it to write."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from freewill.collector.ids import Ids
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store, open_store
 from freewill.collector.surveys import Stored, Upload
-from hostile_stores import ID, SURVEY, aged
+from hostile_stores import ID, OLD_ID, SURVEY, aged
 from service_cases import small_places, stored_ids
 
 
@@ -26,10 +26,14 @@ def everything(connection):
     return [connection.execute(f"SELECT * FROM {name}").fetchall() for name in tables]
 
 
+@pytest.mark.parametrize("version", [2, 3])
 @small_places()
-def test_an_old_store_is_made_anew_and_knows_all_that_it_knew(tmp_path):
-    path, copy = tmp_path / "store.db", tmp_path / "store.db.version-2"
+def test_an_old_store_is_made_anew_and_knows_all_that_it_knew(version, tmp_path):
+    path, copy = tmp_path / "store.db", tmp_path / f"store.db.version-{version}"
     store, rng = Store(Sqlite(path)), np.random.default_rng(0)
+    store.add(SURVEY)
+    with store.changing() as made:  # as the keys of older versions were
+        made.run("UPDATE surveys SET head = ?", [(OLD_ID,)])
     number = store.add(SURVEY)[SURVEY.mechanisms["coin"].id]
     rows = [(number, bytes([7, *bytes(7)]), rng.bytes(16)) for _ in range(40)]
     for size in (20, 5, 3, 1):  # in buckets, in a run, one by one
@@ -39,20 +43,21 @@ def test_an_old_store_is_made_anew_and_knows_all_that_it_knew(tmp_path):
         keys = stored_ids(view)
         assert all(list(view.rows(f"SELECT * FROM {name}")) for name in ("reports", "settled"))
     store.close()
-    aged(path)
+    aged(path, version=version)
     with closing(sqlite3.connect(path)) as connection:
         before = everything(connection)
     store = open_store(str(path))
-    assert "was of version 2, and is of 3" in store.renewal
+    assert f"was of version {version}, and is of 4" in store.renewal
     assert str(copy) in store.renewal
     store.add(SURVEY)
     with store.view() as view:
         assert sorted(stored_ids(view)) == sorted(keys)
+        assert [period.start for period in store.survey(view, ID).periods] == ["2026-01-01"]
     assert store.write([Upload(ID, [*done, rows[0]])], "2026-01-02") == [Stored(1, 1)]
     store.close()
     assert copy.stat().st_mode & 0o777 == 0o600
     with closing(sqlite3.connect(copy)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (version,)
         assert everything(connection) == before
     again = open_store(str(path))
     assert again.renewal == ""
@@ -79,7 +84,7 @@ def test_where_there_is_no_room_an_old_store_stays_as_it_was(tmp_path, monkeypat
     before = path.read_bytes()
 
     def full(self, version):
-        self._connection.execute("DROP TABLE counts")
+        self.execute("DROP TABLE counts")
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(Sqlite, "_create_tables", full)
@@ -94,13 +99,17 @@ def test_where_there_is_no_room_an_old_store_stays_as_it_was(tmp_path, monkeypat
     assert path.read_bytes() == before
 
 
+RENEWED = ("reports", "surveys", "mechanisms")
+
+
 def state(path):
     """Return the version of a store and its keys; whatever is between two versions fails."""
     with closing(sqlite3.connect(path)) as connection:
         ((version,),) = connection.execute("PRAGMA user_version")
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert len(connection.execute("SELECT * FROM reports").description) == 4 - version
-        width = {2: 12, 3: 8}[version]
+        counts = [len(connection.execute(f"SELECT * FROM {name}").description) for name in RENEWED]
+        assert counts == {2: [2, 3, 3], 4: [1, 6, 4]}[version]
+        width = {2: 12, 4: 8}[version]
         query = "SELECT content FROM runs UNION ALL SELECT content FROM settled"
         contents = [content for (content,) in connection.execute(query)]
         sizes = [len(content) // width for content in contents]
@@ -143,5 +152,5 @@ def test_who_is_killed_while_a_store_is_made_anew_leaves_the_old_or_the_new_one(
         assert found == keys
     assert 2 in versions  # killed before the end, at least once
     Sqlite(path).close()
-    assert state(path) == (3, keys)
+    assert state(path) == (4, keys)
     assert {file.name for file in tmp_path.iterdir()} == {"store.db", "store.db.version-2"}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import freewill as fw
-from freewill.io.evidence_file import _check_rows
+from freewill.io.evidence_head import check_rows
 
 LINE = fw.Linear(0, 6)
 GOOD: dict[str, Any] = {
@@ -36,14 +36,14 @@ def test_what_no_evidence_has_is_refused(fault):
     entry = SimpleNamespace(**{**GOOD, **wrong})
     rows = entry.outputs if isinstance(entry.outputs, int) else 7
     with pytest.raises(ValueError, match=message):
-        _check_rows(rows, [entry])
+        check_rows(rows, [entry])
 
 
 @pytest.mark.parametrize("rows", [13, 15, 0])
 def test_rows_are_as_many_as_the_outputs_of_all_mechanisms(rows):
     entries = [SimpleNamespace(**GOOD), SimpleNamespace(**GOOD)]
-    _check_rows(14, entries)
+    check_rows(14, entries)
     with pytest.raises(ValueError, match=r"^\d+ rows?, not as many as it says$"):
-        _check_rows(rows, entries)
+        check_rows(rows, entries)
     wide = SimpleNamespace(**{**GOOD, "mechanism": fw.RAPPOR(LINE, 1.0), "outputs": 128})
-    _check_rows(128, [wide])
+    check_rows(128, [wide])

@@ -357,7 +357,7 @@ def test_evidence_of_the_first_version_is_still_read(tmp_path):
         ({"people": [1, 1, 1]}, "not as it says"),
         ({"outputs": old["outputs"][:2]}, "damaged"),
         ({"version": 0}, "version 0"),
-        ({"version": 4}, "version 4; this release reads versions up to 3"),
+        ({"version": 5}, "version 5; this release reads versions up to 4"),
     ):
         meta = {b"freewill evidence": json.dumps(old | wrong).encode()}
         parquet.write_table(table.replace_schema_metadata(meta), path)

@@ -20,13 +20,16 @@ COMMANDS = (
     "init",
     "plan",
     "serve",
+    "qr",
     "token",
     "verify",
     "obfuscate",
+    "periods",
     "collect",
     "merge",
     "estimate",
     "compare",
+    "trend",
     "check",
     "menu",
     "compare-mechanisms",
@@ -172,7 +175,8 @@ def freewill(
     `verify` checks that a collector shows everyone the same surveys. `collect` counts reports into
     evidence, and `merge` adds evidence together. `estimate` reconstructs the distribution of the
     true values by maximum likelihood, with a certificate. `compare` tests whether two bodies of
-    evidence differ, and `check` whether the assumptions hold. `plan` computes how many people are
+    evidence differ, `trend` whether anything changes over days, weeks or months, and `check`
+    whether the assumptions hold. `plan` computes how many people are
     needed. `menu`, `compare-mechanisms`, `calibrate` and `audit` help to choose mechanisms,
     `explain` says what they promise in plain words, and `obfuscate` simulates devices. `experiment`
     and `reproduce` compare methods.

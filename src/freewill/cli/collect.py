@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from freewill.cli.inputs import losses, read_with_progress, show_losses
-from freewill.cli.options import AsJson, Engine, EngineName, Equal, EvidencePath, Strict, SurveyPath
+from freewill.cli.options import (
+    AsJson,
+    Engine,
+    EngineName,
+    Equal,
+    EvidencePath,
+    StoredSurveyPath,
+    Strict,
+    option,
+)
 from freewill.cli.show import say, say_json, table
 from freewill.cli.standard import check_target, is_standard_output, standard_input, standard_output
 from freewill.domain.alphabets.base import attributes_of
@@ -29,11 +38,18 @@ def collect(
             "`freewill serve` (.db, postgresql://)."
         ),
     ],
-    survey: SurveyPath,
+    survey: StoredSurveyPath,
     out: EvidencePath,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
     equal: Equal = False,
+    period: Annotated[
+        str,
+        option(
+            "Of a store: the first and the last day of some periods (2026-11-02..2026-11-15), or "
+            "last. Of files: the days that their reports are of, which the evidence then keeps."
+        ),
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Count reports into evidence, which is all that an estimate needs.
@@ -42,11 +58,13 @@ def collect(
     command fails. Rows with the same `report_id` count once if they are equal, and not at all if
     they differ. A file named twice is read once. Two files of equal content without a `report_id`
     are refused, because everyone in them would count twice. With `-` as output, messages go to
-    standard error.
+    standard error. Of a store, the survey may also be given by its id or name, and its periods are
+    listed by `freewill periods`; days that cut a period are refused.
 
-    Example:
-
+    Examples
+    --------
         freewill collect 'reports/*.parquet' --survey survey.json --out monday.parquet
+        freewill collect collector.db --survey commute --period last --out week.parquet
     """
     check_target(out, (".parquet",), "evidence", [*sources, survey])
     aside = is_standard_output(out, as_json=as_json)
@@ -55,7 +73,9 @@ def collect(
         standard_output(out, ".parquet") as target,
         ExitStack() as holding,
     ):
-        reading = read_with_progress(files, survey, engine, holding, strict=strict, equal=equal)
+        reading = read_with_progress(
+            files, survey, engine, holding, strict=strict, equal=equal, period=period
+        )
         save_evidence(reading.evidence, target)
     if as_json:
         say_json({**reading.evidence.to_dict(), "out": str(out), **losses(reading)})

@@ -96,7 +96,7 @@ def compare(
             several_people(evidence, f"a comparison, of {name},")
         if not equal:
             refuse_shared(Body(first, names[0]), Body(second, names[1]), "--equal")
-        groups = _checked_groups(of, bins, first.alphabet)
+        groups = checked_groups(of, bins, first.alphabet)
         wanted = str(of) if bins is None else functionals.of_groups(groups)
         with progress("comparing") as show:
             on_step = analysis.watching(show, default_tolerance(first))
@@ -124,7 +124,7 @@ def compare(
         remark(comparison.advice)
 
 
-def _checked_groups(of: Of, bins: int | None, alphabet: Alphabet) -> Groups:
+def checked_groups(of: Of, bins: int | None, alphabet: Alphabet) -> Groups:
     """Return what shares are of; refuse, before the work, what this alphabet does not allow."""
     groups = analysis.groups_of(bins, alphabet)
     line = len(alphabet.axes) == 1 and alphabet.plane is not None

@@ -22,6 +22,7 @@ from freewill.domain.cover import Cover
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
+from freewill.domain.survey_texts import slug
 from freewill.errors import ParameterError
 
 
@@ -57,6 +58,13 @@ def init(
         str | None, option("The question shown to participants.", "--question", "-q")
     ] = None,
     title: Annotated[str | None, option("The title of the participants' page.", "--title")] = None,
+    name: Annotated[
+        str | None,
+        option(
+            "The short name in the address of the survey, which stays when texts are mended: "
+            "commute-2026. Made of the title or question if left out."
+        ),
+    ] = None,
     ask: Annotated[
         list[str] | None,
         option(
@@ -117,6 +125,7 @@ def init(
         survey = _of_one_question(alphabet, level, distance, question, title)
     if cover is not None:
         survey = _covered(survey, cover)
+    survey = _named(survey, name)
     survey.save(out)
     if as_json:
         say_json({"out": str(out), "survey": survey.spec()})
@@ -152,6 +161,17 @@ def _of_one_question(
     return Survey(
         values, offers(values, levels or prompt_levels(values, promise), promise), title, question
     )
+
+
+def _named(survey: Survey, name: str | None) -> Survey:
+    """Give a survey a short name: the one given, or one made of what people read."""
+    texts = (survey.title, survey.question, *getattr(survey, "questions", ()))
+    own = name or slug(next(filter(None, texts), ""))
+    if not own:
+        return survey
+    if isinstance(survey, Questionnaire):
+        return Questionnaire(dict(survey.questions), survey.title, name=own)
+    return replace(survey, name=own)
 
 
 def _covered(survey: Survey, text: str) -> Survey:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,20 @@ from freewill.cli.standard import DASH, standard_input
 from freewill.core.progress import progress
 from freewill.domain.alphabets.base import attributes_of
 from freewill.domain.survey import Survey
-from freewill.errors import EvidenceError, ParameterError, ReportError, several
+from freewill.errors import (
+    EvidenceError,
+    ParameterError,
+    ReportError,
+    printable,
+    raised_as,
+    several,
+)
 from freewill.io.evidence_file import is_evidence, load_evidence
 from freewill.io.files import files_of, identity
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.evidence import merge as added
 from freewill.stats.marginals import unfolded
+from freewill.stats.periods import day, with_periods
 
 if TYPE_CHECKING:
     from freewill.io.reading import Reading
@@ -79,22 +88,25 @@ def read_with_progress(
     strict: bool,
     equal: bool = False,
     of: tuple[str, ...] = (),
+    period: str = "",
 ) -> "Reading":
     """Read reports, showing the progress; files of equal content are refused unless `equal`.
 
-    A store is read as it is now, though its collector runs; it stays open as long as `holding`.
+    A store is read as it is now, though its collector runs; it stays open as long as `holding`. Of
+    one, `survey` may also be the id or the name of a survey, and `period` some of its periods. Of
+    files, `period` tells which days all their reports are of.
     """
     from freewill.io.copies import refuse_copies  # noqa: PLC0415
     from freewill.io.reading import read  # noqa: PLC0415
 
-    offered = load_survey(survey)
     if any(map(is_store, sources)):
-        reading = _read_store(sources, offered, holding)
+        reading = _read_store(sources, survey_in_store(survey), holding, period)
         if not of:
             return reading
         evidence = product_of(reading.evidence, "--of").marginal(*of)
         silent = reading.evidence.people - evidence.people
         return replace(reading, evidence=evidence, silent=silent)
+    offered = load_survey(survey)
     if not equal:
         refuse_copies(sources)
     with progress("reading reports") as show:
@@ -109,11 +121,32 @@ def read_with_progress(
         raise ReportError(
             f"{fault}. Is it the right survey, and are these the right files? Nothing was written."
         )
-    return reading
+    return replace(reading, evidence=_of_period(reading.evidence, period)) if period else reading
 
 
-def _read_store(sources: list[str], survey: Survey, holding: ExitStack) -> "Reading":
-    from freewill.collector import store as stores  # noqa: PLC0415
+def _of_period(evidence: Evidence, period: str) -> Evidence:
+    """Return evidence of files as that of one period, from its first day to its last."""
+    first, dots, last = period.partition("..")
+    if not (first and dots):
+        raise ParameterError(
+            f"--period {printable(period)}: expected the first and the last day that these reports "
+            f"are of, such as 2026-11-02..2026-11-08."
+        )
+    with raised_as(ParameterError, f"--period {printable(period)}: "):
+        end = day(last, "the last day") + timedelta(days=1) if last else None
+        return with_periods([(first, end, evidence)])
+
+
+def survey_in_store(survey: Path) -> Survey | str:
+    """Return the survey of a file; what is none is the id or the name of one in the store."""
+    named = not survey.suffix and len(survey.parts) == 1 and not survey.exists()
+    return str(survey) if named else load_survey(survey)
+
+
+def _read_store(
+    sources: list[str], survey: Survey | str, holding: ExitStack, period: str
+) -> "Reading":
+    from freewill.collector import reading as stores  # noqa: PLC0415
     from freewill.io.reading import Reading  # noqa: PLC0415
 
     if len(sources) > 1:
@@ -122,7 +155,7 @@ def _read_store(sources: list[str], survey: Survey, holding: ExitStack) -> "Read
             f"{stores.shown_store(store)} is a server's store, which is read by itself. Collect "
             f"the others apart, and add the evidence together with `freewill merge`."
         )
-    evidence = unfolded(stores.read_store(sources[0], survey, holding))
+    evidence = unfolded(stores.read_store(sources[0], survey, holding, period))
     return Reading(evidence, evidence.people, 0, ())
 
 

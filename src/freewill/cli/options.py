@@ -58,6 +58,10 @@ def integral(text: str, least: int) -> Any:
 
 
 SurveyPath = Annotated[Path, option("The survey file, .json or .toml.", "--survey", "-s")]
+StoredSurveyPath = Annotated[
+    Path,
+    option("The survey file, .json or .toml; of a store, also its id or name.", "--survey", "-s"),
+]
 EvidencePath = Annotated[Path, option("The evidence file to write, .parquet or -.", "--out", "-o")]
 EngineName = Annotated[Engine, option("The engine that counts reports.")]
 AsJson = Annotated[bool, option("Print JSON.", "--json")]

@@ -63,6 +63,10 @@ def serve(
     viewer_token_file: Annotated[
         Path | None, option("A file with the token for people, estimates and the dashboard.")
     ] = None,
+    mended: Annotated[
+        bool,
+        option("The words of a question were mended; it is none other.", "--mended"),
+    ] = False,
     metrics_token_file: Annotated[
         Path | None, option("A file with the token for GET /v1/metrics.")
     ] = None,
@@ -70,12 +74,14 @@ def serve(
     """Run a server that collects reports over HTTP, until Ctrl-C or SIGTERM.
 
     Participants answer on a web page, which adds the noise in their browser; a dashboard shows the
-    results. A report is acknowledged when it is on disk, and counts once however often it is sent.
-    Only counts, report ids and days are stored: no addresses, no times, no order. The first start
-    prints the administrator's token, once; estimates, evidence and closing a survey need it.
-    `freewill token` makes tokens of other roles. Tokens may also come from files, or from
-    FREEWILL_ADMIN_TOKEN, FREEWILL_VIEWER_TOKEN and FREEWILL_METRICS_TOKEN, each also with _FILE.
-    Requires `freewill[serve]`; docs/collector.md has the details.
+    results. The address of a survey with a `name` stays while its texts are mended, and when it
+    offers other mechanisms: that is another round, whose evidence adds up. A report is acknowledged
+    when it is on disk, and counts once however often it is sent. Only counts by period, report ids
+    and days are stored: no addresses, no times, no order. The first start prints the
+    administrator's token, once; estimates, evidence and closing a survey need it. `freewill token`
+    makes tokens of other roles. Tokens may also come from files, or from FREEWILL_ADMIN_TOKEN,
+    FREEWILL_VIEWER_TOKEN and FREEWILL_METRICS_TOKEN, each also with _FILE. Requires
+    `freewill[serve]`; docs/collector.md has the details.
 
     Example:
 
@@ -101,7 +107,10 @@ def serve(
             "--release-people, --release-every and --release-epsilon are about what is published, "
             "and nothing is. Add --public, or leave them out."
         )
-    run(offered, _show, host, port, store, min_people, public, new_token, rule, named, remark)
+    run(
+        *(offered, _show, host, port, store, min_people),
+        *(public, new_token, rule, named, mended, remark),
+    )
     say("stopped: everything that was acknowledged is in the store.")
 
 

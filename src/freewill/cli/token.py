@@ -9,7 +9,8 @@ import typer
 from freewill.cli.options import option
 from freewill.cli.show import remark, say
 from freewill.collector import tokens
-from freewill.collector.store import open_store, view_store
+from freewill.collector.reading import view_store
+from freewill.collector.store import open_store
 
 Role = StrEnum("Role", ["ADMINISTRATOR", "VIEWER", "METRICS"])
 

@@ -22,21 +22,25 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from freewill.collector import answers, openapi
+from freewill.collector.addresses import Found, addresses_of
 from freewill.collector.answers import JSON, RefusedError
 from freewill.collector.database import StoreError
 from freewill.collector.estimates import Estimates
-from freewill.collector.intake import Intake, Uploads, metrics_text, unknown_survey
+from freewill.collector.failures import answer_error
+from freewill.collector.intake import Uploads, metrics_text
 from freewill.collector.openapi import CSV, PARQUET, SURVEY, TEXT, Operation, handlers_of
+from freewill.collector.parameters import FROM, OF, QUESTION, SPAN, TREND
+from freewill.collector.periods import EVER, Span, every_of
 from freewill.collector.planning import Plans, question_of
-from freewill.collector.questions import Subject, subject_of
-from freewill.collector.records import intake_of
+from freewill.collector.questions import Subject, asked_for, span_of, subject_of
 from freewill.collector.releases import ReleaseRule, Releases, releasing
 from freewill.collector.site import site_routes
 from freewill.collector.sources import Live
 from freewill.collector.store import Store
 from freewill.collector.survey_log import log_end, log_entries
-from freewill.collector.surveys import MIN_PEOPLE, evidence_of, people_by_day, today
+from freewill.collector.surveys import MIN_PEOPLE, evidence_of, people_by_day, people_of, today
 from freewill.collector.tokens import STORE_ALONE, Access, Role, Sources, Tokens, not_yours
+from freewill.collector.trends import Trends, asked_of
 from freewill.collector.writer import Writer
 from freewill.core.presented import json_bytes
 from freewill.core.texts import whole
@@ -49,38 +53,11 @@ _REPORTS = re.compile("/v1/surveys/([^/]*)/reports")
 _HEALTH_SECONDS = 1.0
 """For which a store that could be read is not asked again, however many ask."""
 _METRICS = f"{TEXT}; version=0.0.4; charset=utf-8"
-_QUESTION = (
-    openapi.parameter(
-        "target",
-        "Half of the widest 95 % interval: 0.01 is a percentage point of people",
-        {"type": "number", "exclusiveMinimum": 0},
-    ),
-    openapi.parameter(
-        "of",
-        "Every value's share, or the mean of a line or grid, in its unit",
-        {"type": "string", "enum": ["shares", "mean"], "default": "shares"},
-        required=False,
-    ),
-)
-
-
 _MOST_ENTRIES = 1000
-_FROM = openapi.parameter(
-    "from",
-    "The number of the first entry",
-    {"type": "integer", "minimum": 1, "default": 1},
-    required=False,
-)
-_OF = openapi.parameter(
-    "of",
-    "Of a survey of several questions: which one, or two of them with a comma between",
-    {"type": "string"},
-    required=False,
-)
 
 
-def _subject(request: Request, intake: Intake) -> Subject:
-    return subject_of(intake.id, intake.survey, request.query_params.multi_items())
+def _subject(request: Request, found: Found) -> Subject:
+    return subject_of(found.key, found.intake.survey, request.query_params.multi_items())
 
 
 class Collector:
@@ -98,16 +75,19 @@ class Collector:
         public: bool = False,
         rule: ReleaseRule | None = None,
         tokens: Sources = STORE_ALONE,
+        mended: bool = False,
     ) -> None:
         self.store, self.public, self.rule = store, public, rule or ReleaseRule()
         self.tokens = Tokens(store.token_hashes, tokens)
-        self.intakes = {survey.id: intake_of(survey, store.add(survey)) for survey in surveys}
+        self.addresses = addresses_of(store, surveys, mended=mended)
+        self.intakes = self.addresses.served
         offered = [intake.survey for intake in self.intakes.values()]
         self.releases = Releases(store, offered if public else (), self.rule, min_people)
         self.writer, self.estimates = Writer(store), Estimates(Live(store), min_people)
         self.published = Estimates(self.releases, min_people)
-        self.uploads = Uploads(self.intakes, self.writer)
+        self.uploads = Uploads(self.addresses.intake, self.writer)
         self.plans, self.published_plans = Plans(self.estimates), Plans(self.published)
+        self.trends = Trends(self.estimates)
         self._well_until = 0.0
 
     @Operation("/v1/surveys", openapi.Surveys)
@@ -118,6 +98,7 @@ class Collector:
                 "surveys": [
                     {
                         "id": own,
+                        "name": intake.survey.name,
                         "title": intake.survey.title,
                         "alphabet": str(intake.survey.alphabet),
                         "mechanisms": list(intake.survey.mechanisms),
@@ -129,8 +110,9 @@ class Collector:
             }
 
     @Operation(SURVEY, openapi.Survey, (404,))
-    def survey(self, request: Request, intake: Intake) -> Response:
+    def survey(self, request: Request, found: Found) -> Response:
         """Return a survey: what a device needs to answer it."""
+        intake = found.intake
         with self.store.view() as view:
             closed = self.store.survey(view, intake.id).closed
         logged = self.store.logged(intake.id)._asdict()
@@ -138,7 +120,7 @@ class Collector:
         body = head[:-1] + b',"explained":' + intake.explained + b',"survey":' + intake.spec + b"}"
         return Response(body, media_type=JSON)
 
-    @Operation("/v1/log", openapi.Log, (422,), query=(_FROM,))
+    @Operation("/v1/log", openapi.Log, (422,), query=(FROM,))
     def log(self, request: Request) -> openapi.Log:
         """Return the public log of surveys: what was served and closed, each entry bound to all.
 
@@ -153,7 +135,7 @@ class Collector:
             return {**log_end(view)._asdict(), "entries": entries}  # type: ignore[typeddict-item]
 
     @Operation(f"{SURVEY}/people", openapi.People, (404,), access="viewer")
-    def people(self, request: Request, intake: Intake) -> openapi.People:
+    def people(self, request: Request, found: Found) -> openapi.People:
         """Return how many people chose each mechanism; of several questions, for each.
 
         Those who may see what is stored now are told by day; everyone, of the last release, rounded
@@ -161,68 +143,117 @@ class Collector:
         """
         seen = self._seen(request)
         with self.store.view() as view:
-            release = self.releases.last(view, intake.id)
+            release = self.releases.last(view, found.key)
+            stored = self.store.survey(view, found.key)
             answer: openapi.People = {
-                "id": intake.id,
+                "id": stored.id,
                 "roles": sorted(request.state.roles),
                 "live": seen is self.estimates,
                 "release": release and release.described(),
                 "rule": self.rule.described(),
                 "people": 0,
                 "min_people": seen.min_people,
-                "closed": self.store.survey(view, intake.id).closed,
+                "closed": stored.closed,
                 "mechanisms": {},
             }
             if answer["live"] or release:
-                answer.update(seen.people(view, intake.id))
+                answer.update(seen.people(view, found.key))
             if answer["live"]:
-                answer["days"] = people_by_day(view, self.store.survey(view, intake.id))
+                answer["days"] = people_by_day(view, stored)
             return answer
 
+    @Operation(f"{SURVEY}/periods", openapi.Periods, (404, 409), access="viewer")
+    def periods(self, request: Request, found: Found) -> openapi.Periods:
+        """Return how many people answered in each period: a day, a week or a month, or several.
+
+        The end is the first day of the next one, null of the last, which goes on. Only for those
+        who may see what is stored now: from one release to the next, a period may gain few people.
+        """
+        self._check_live(request)
+        with self.store.view() as view:
+            stored = self.store.survey(view, found.key)
+            return {
+                "id": stored.id,
+                "every": every_of(stored.survey),
+                "periods": [
+                    {"start": start, "end": end, "people": people_of(view, some)}
+                    for start, end, some in stored.spans
+                ],
+            }
+
     @Operation(
-        f"{SURVEY}/estimate", openapi.Estimate, (404, 409, 422), access="viewer", query=(_OF,)
+        f"{SURVEY}/estimate",
+        openapi.Estimate,
+        (404, 409, 422),
+        access="viewer",
+        query=(OF, *SPAN),
     )
-    async def estimate(self, request: Request, intake: Intake) -> Response:
+    async def estimate(self, request: Request, found: Found) -> Response:
         """Return the estimate of what is stored now, or was published last, with its uncertainty.
 
-        Of several questions, of one of them, or of two with their cross table.
+        Of several questions, of one of them, or of two with their cross table. From some day to
+        another for those who may see what is stored now.
         """
-        subject = _subject(request, intake)
-        return Response(await self._seen(request).current(subject), media_type=JSON)
+        subject = _subject(request, found)
+        seen = self._seen_of(request, subject.span)
+        return Response(await seen.current(subject), media_type=JSON)
 
-    @Operation(f"{SURVEY}/table", CSV, (404, 409, 422), access="viewer", query=(_OF,))
-    async def table(self, request: Request, intake: Intake) -> Response:
+    @Operation(f"{SURVEY}/table", CSV, (404, 409, 422), access="viewer", query=(OF, *SPAN))
+    async def table(self, request: Request, found: Found) -> Response:
         """Return the estimate as CSV, as `freewill estimate --csv` writes it.
 
         What is not for publication is called so: the name of the file ends in -live.
         """
-        seen = self._seen(request)
-        text = await seen.after(seen.table, _subject(request, intake))
-        name = f"{intake.id}-live.csv" if seen is self.estimates else f"{intake.id}.csv"
+        subject = _subject(request, found)
+        seen = self._seen_of(request, subject.span)
+        text = await seen.after(seen.table, subject)
+        called = found.file_name(subject.span)
+        name = f"{called}-live.csv" if seen is self.estimates else f"{called}.csv"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(text, 200, headers, media_type=CSV)
 
-    @Operation(f"{SURVEY}/plan", openapi.Plan, (404, 409, 422), access="viewer", query=_QUESTION)
-    async def plan(self, request: Request, intake: Intake) -> Any:
+    @Operation(f"{SURVEY}/plan", openapi.Plan, (404, 409, 422), access="viewer", query=QUESTION)
+    async def plan(self, request: Request, found: Found) -> Any:
         """Return how many more people it takes until intervals are short enough."""
         target, of = question_of(request.query_params.multi_items())
-        if isinstance(intake.survey, Questionnaire):
+        if isinstance(found.intake.survey, Questionnaire):
             advice = "Take the evidence, and run `freewill plan`."
             raise RefusedError(409, "plans of several questions are not made here yet", advice)
         seen = self._seen(request)
         plans = self.plans if seen is self.estimates else self.published_plans
-        return await seen.after(plans.made, intake.id, target, of)
+        return await seen.after(plans.made, found.key, target, of)
 
-    @Operation(f"{SURVEY}/evidence", PARQUET, (404, 409), access="administrator")
-    def evidence(self, request: Request, intake: Intake) -> Response:
-        """Return the evidence of a survey as Parquet, which `freewill estimate` reads."""
+    @Operation(f"{SURVEY}/trend", openapi.Trend, (404, 409, 422), access="viewer", query=TREND)
+    async def trend(self, request: Request, found: Found) -> Any:
+        """Return the mean, the median or shares by period, with bands and tests of change.
+
+        Only for those who may see what is stored now.
+        """
+        self._check_live(request)
+        asked = asked_of(found.key, found.intake.survey, request.query_params.multi_items())
+        return await self.estimates.after(self.trends.made, asked)
+
+    @Operation(f"{SURVEY}/evidence", PARQUET, (404, 409, 422), access="administrator", query=SPAN)
+    def evidence(self, request: Request, found: Found) -> Response:
+        """Return the evidence of a survey as Parquet, which `freewill estimate` reads.
+
+        From some day to another, of the periods in between.
+        """
+        span, rest = span_of(request.query_params.multi_items())
+        if rest:
+            what, advice = (
+                f"{shown(rest[0][0])} of evidence",
+                "Ask for ?from= and &to=, or for all.",
+            )
+            raise RefusedError(422, what, advice)
         with contextlib.ExitStack() as undo:
             folder = undo.enter_context(
                 tempfile.TemporaryDirectory(prefix="freewill-evidence-", ignore_cleanup_errors=True)
             )
             path = Path(folder, "evidence.parquet")
             with self.store.view() as view:
-                evidence = evidence_of(view, self.store.survey(view, intake.id))
+                stored = asked_for(self.store.survey(view, found.key), span)
+                evidence = evidence_of(view, stored)
                 if not evidence.people:
                     advice = "Wait for the first reports."
                     raise RefusedError(409, "nobody has answered yet", advice)
@@ -231,15 +262,15 @@ class Collector:
             return FileResponse(
                 path,
                 media_type=PARQUET,
-                filename=f"{intake.id}.parquet",
+                filename=f"{found.file_name(span)}.parquet",
                 background=BackgroundTask(undo.pop_all().close),
             )
 
     @Operation(f"{SURVEY}/close", openapi.Survey, (404,), access="administrator", method="POST")
-    def close(self, request: Request, intake: Intake) -> Response:
+    def close(self, request: Request, found: Found) -> Response:
         """Close a survey: it takes no more reports."""
-        self.store.close_survey(intake.id, today())
-        return self.survey(request, intake)
+        self.store.close_survey(found.intake.id, today())
+        return self.survey(request, found)
 
     @Operation("/v1/health", openapi.Health, (503,))
     async def health(self, request: Request) -> openapi.Health:
@@ -259,7 +290,8 @@ class Collector:
     @Operation("/v1/openapi.json", dict[str, Any])
     async def description(self, request: Request) -> dict[str, Any]:
         """Return the description of this interface."""
-        return openapi.description(handlers_of(Collector, Uploads), self.intakes)
+        keys = [*self.addresses.served, *self.addresses.named]
+        return openapi.description(handlers_of(Collector, Uploads), keys)
 
     def stop(self) -> None:
         """Write what waits, and end the threads."""
@@ -281,12 +313,11 @@ class Collector:
 
         async def endpoint(request: Request) -> Response:
             name = request.path_params.get("survey")
-            if name is not None and name not in self.intakes:
-                raise unknown_survey(name)
+            found = [] if name is None else [self.addresses.found(name)]
             roles = request.state.roles = await self._roles(request)
             if own.access not in free and not roles & {own.access, "administrator"}:
                 raise not_yours(own.access)
-            content = await run(request, *([] if name is None else [self.intakes[name]]))
+            content = await run(request, *found)
             if isinstance(content, Response):
                 return content
             return Response(json_bytes(content), media_type=JSON)
@@ -310,21 +341,20 @@ class Collector:
             raise not_yours("viewer")
         return self.published
 
+    def _seen_of(self, request: Request, span: Span) -> Estimates:
+        """Return what a request sees of some days."""
+        if span != EVER:
+            self._check_live(request)
+        return self._seen(request)
 
-async def answer_error(request: Request, error: Exception) -> Response:
-    """Answer what is refused, by us or (addresses, methods) by Starlette, and what went wrong."""
-    if isinstance(error, RefusedError):
-        refusal = error
-    elif isinstance(error, HTTPException):
-        what = f"{request.method} {request.url.path}: not here"
-        advice = "GET /v1/openapi.json has what there is."
-        refusal = RefusedError(error.status_code, what, advice, headers=error.headers or {})
-    elif isinstance(error, StoreError):
-        refusal = RefusedError(503, str(error), "Try again; if it stays so, tell the operator.")
-    else:
-        fault = f"a fault of the collector's own ({type(error).__name__})"
-        refusal = RefusedError(500, fault, "Tell them.")
-    return Response(refusal.body(), refusal.status, refusal.headers, JSON)
+    def _check_live(self, request: Request) -> None:
+        """Refuse periods to who sees releases: one may gain few people from one to the next."""
+        if self._seen(request) is not self.estimates:
+            raise RefusedError(
+                409,
+                "what came in a period is not published",
+                "Ask for all of it, without from and to. Viewers and administrators see periods.",
+            )
 
 
 def application(collector: Collector) -> ASGIApp:
@@ -342,7 +372,7 @@ def application(collector: Collector) -> ASGIApp:
 
     errors: tuple[Any, ...] = (HTTPException, RefusedError, StoreError, Exception)
     routed = Starlette(
-        routes=[*collector.routes(), *site_routes(collector.intakes)],
+        routes=[*collector.routes(), *site_routes(collector.addresses)],
         exception_handlers=dict.fromkeys(errors, answer_error),
         lifespan=lifespan,
     )

@@ -1,5 +1,6 @@
 """Asking a collector from outside, over HTTP: what it answers is bounded, and held to its form."""
 
+import re
 from http.client import HTTPException
 from time import monotonic
 from typing import Any
@@ -16,6 +17,8 @@ _SECONDS = 30.0
 _WHOLE_SECONDS = 300.0
 """For one answer, however slowly it comes."""
 _CHUNK = 1 << 16
+_PAGE = re.compile("/(?:surveys|s)/")
+"""Behind which the address of a page names its survey."""
 _MOST = 100_000
 """Surveys that are served, and entries of a log."""
 
@@ -38,7 +41,7 @@ class Asking:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             expected = "expected the address of a collector, such as https://example.org."
             raise ParameterError(f"{shown(address)}: {expected}")
-        folder = parts.path.partition("/surveys/")[0].rstrip("/")
+        folder = _PAGE.split(parts.path, maxsplit=1)[0].rstrip("/")
         self.root = f"{parts.scheme}://{parts.netloc}{folder}"
         self._opener = build_opener(_Here)
 

@@ -1,6 +1,6 @@
 """What a store asks of a database: transactions kept or undone whole, and a few queries."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeAlias
 
@@ -8,13 +8,18 @@ from freewill.errors import FreewillError
 
 Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
+FIRST_WITH_PERIODS = 4
 TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, fact {bytes} NOT NULL){keyed};
-CREATE TABLE surveys (id TEXT PRIMARY KEY, spec TEXT NOT NULL, closed TEXT){keyed};
+CREATE TABLE surveys (
+    id TEXT PRIMARY KEY, law TEXT NOT NULL, texts TEXT NOT NULL, name TEXT NOT NULL,
+    head TEXT NOT NULL, closed_on TEXT
+){keyed};
+CREATE TABLE aliases (old TEXT PRIMARY KEY, survey TEXT NOT NULL){keyed};
 CREATE TABLE mechanisms (
     number {integer} PRIMARY KEY, survey TEXT NOT NULL, mechanism TEXT NOT NULL,
-    UNIQUE (survey, mechanism)
+    period TEXT NOT NULL, UNIQUE (survey, mechanism, period)
 );
 CREATE TABLE reports (id {integer} PRIMARY KEY);
 CREATE TABLE runs (run {integer} PRIMARY KEY, content {bytes} NOT NULL);
@@ -40,48 +45,54 @@ CREATE TABLE releases (
 """
 """The tables, with the words that databases differ in left out.
 
-No table tells when, from where or in which order a report came: `reports`, `runs` and `settled`
-have keys of ids (`keys.py`, `ids.py`) in their order, and nothing of what came with them; `counts`
-how many people sent an output; `pages` the reports that do not repeat (`surveys.py`); `days` how
-many people chose a mechanism on a day. `log` tells which surveys were served and closed, for
-everyone to see (`survey_log.py`); `releases` what is published of a survey, beside copies of its
-rows under the negative numbers of its mechanisms (`releases.py`).
+No table tells when, from where or in which order a report came, but for its period: `reports`,
+`runs` and `settled` have keys of ids (`keys.py`, `ids.py`) in their order, and nothing of what came
+with them; `counts` how many people sent an output; `pages` the reports that do not repeat
+(`surveys.py`); `days` how many people chose a mechanism on a day. `mechanisms` has the numbers
+under which these lie, of each period its own (`periods.py`). `surveys` has what an id is the hash
+of (`law`), what people read, and what the keys of its ids begin with (`head`: the id of the first
+round, or that of an older version); `aliases` the ids that surveys had in older versions
+(`rounds.py`). `log` tells which surveys were served and closed, for everyone to see
+(`survey_log.py`); `releases` what is published of a survey, beside copies of its rows under the
+negative numbers of its mechanisms (`releases.py`).
 """
-OLD_VERSION = 2
-"""The version that is still read, and made anew by who opens it to write."""
+OLD_VERSIONS = (2, 3)
+"""The versions that are still read, and made anew by who opens them to write."""
 _OLD_NAMES = (
     *("facts", "surveys", "mechanisms", "reports", "runs"),
     *("settled", "counts", "pages", "days"),
 )
-_OLD_REPORTS = "CREATE TABLE reports (id {integer} PRIMARY KEY, mark {integer} NOT NULL)"
-_RENEWAL = (
-    "ALTER TABLE reports DROP COLUMN mark",
-    # Keys of 8 bytes each were followed by marks of 4.
-    *(
-        f"UPDATE {name} SET content = substr(content, 1, length(content) / 3 * 2) "
-        "WHERE length(content) > 0"  # of nothing, SQLite makes NULL
-        for name in ("runs", "settled")
-    ),
+_ADDED_NAMES = ("log", "releases")
+"""The tables that version 3 had beside those of version 2."""
+_OLD_TABLES = (
+    "CREATE TABLE surveys (id TEXT PRIMARY KEY, spec TEXT NOT NULL, closed TEXT){keyed}",
+    """CREATE TABLE mechanisms (
+    number {integer} PRIMARY KEY, survey TEXT NOT NULL, mechanism TEXT NOT NULL,
+    UNIQUE (survey, mechanism)
+)""",
 )
-"""What makes the tables of the old version ours. They had, beside each id, a mark of its report.
-
-A server of an older release that still runs asks for the marks with each upload: it is refused, and
-writes nothing into tables that it no longer understands.
-"""
+"""As versions 2 and 3 had them."""
+_MARKED_REPORTS = "CREATE TABLE reports (id {integer} PRIMARY KEY, mark {integer} NOT NULL)"
+"""As version 2 had it."""
 
 
 def tables(version: int = SCHEMA_VERSION) -> dict[str, str]:
     """Return the statements that make the tables of a version, by the names of the tables."""
-    statements = (statement.strip() for statement in TABLES.split(";"))
-    ours = {statement.split()[2]: statement for statement in statements}
+    made = _by_name(TABLES.split(";"))
     if version == SCHEMA_VERSION:
-        return ours
-    return {name: ours[name] for name in _OLD_NAMES} | {"reports": _OLD_REPORTS}
+        return made
+    marked = [_MARKED_REPORTS] if version == min(OLD_VERSIONS) else []
+    made |= _by_name([*_OLD_TABLES, *marked])
+    return {name: made[name] for name in (*_OLD_NAMES, *([] if marked else _ADDED_NAMES))}
+
+
+def _by_name(statements: Iterable[str]) -> dict[str, str]:
+    return {statement.split()[2]: statement.strip() for statement in statements}
 
 
 def is_read(version: int) -> bool:
     """Say whether a store of a version can be read."""
-    return version in (OLD_VERSION, SCHEMA_VERSION)
+    return version in (*OLD_VERSIONS, SCHEMA_VERSION)
 
 
 class StoreError(FreewillError, ValueError):
@@ -102,13 +113,16 @@ class StoreVersionError(StoreError):
     def __init__(self, name: str, version: int) -> None:
         advice = "Update freewill" if version > SCHEMA_VERSION else "Use the release that made it"
         super().__init__(
-            f"{name} is a store of version {version}; this release reads versions {OLD_VERSION} "
-            f"and {SCHEMA_VERSION}. {advice}: the store was left as it is."
+            f"{name} is a store of version {version}; this release reads versions "
+            f"{min(OLD_VERSIONS)} to {SCHEMA_VERSION}. {advice}: the store was left as it is."
         )
 
 
 class Reader(Protocol):
     """A view of the store as it was at one moment."""
+
+    version: int
+    """Of its tables."""
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query; `?` stands for values."""
@@ -121,21 +135,21 @@ class Database(Reader, Protocol):
     """Where it lies, as messages say it."""
     words: dict[str, str]
     """Its own words in the tables."""
+    version: int = SCHEMA_VERSION
     renewal: str = ""
-    """What was done to a store of the old version, in words."""
+    """What was done to a store of an older version, in words."""
     _connection: Any
 
     def _create_tables(self, version: int) -> None:
-        """Make the tables of a new store (version 0), or those of the old version ours."""
-        old = tables(version) if version else {}
-        for statement in _RENEWAL if old else ():
-            self._connection.execute(statement)
-        for name, statement in tables().items():
-            if name not in old:
-                self._connection.execute(statement.format(**self.words))
-        if old:
-            became = f"{self.name} was of version {version}, and is of {SCHEMA_VERSION} now."
-            self.renewal = f"{became} {self.renewal}".strip()
+        """Make the tables of a new store (version 0), or those of an older version ours."""
+        # It knows surveys and the log, which know databases.
+        from freewill.collector.renewal import create_tables  # noqa: PLC0415
+
+        create_tables(self, version)
+
+    def execute(self, statement: str) -> None:
+        """Run a statement without values, within a transaction."""
+        self._connection.execute(statement)
 
     def writing(self) -> AbstractContextManager[None]:
         """Keep all that is done meanwhile, durably, or none of it; no other writer is let in."""
@@ -145,12 +159,12 @@ class Database(Reader, Protocol):
 
     def trial(self, statement: str, rows: Rows) -> bool:
         """Insert rows, and say whether all of them were new; if any was not, insert none."""
-        self._connection.execute("SAVEPOINT trial")
+        self.execute("SAVEPOINT trial")
         all_new = self.run(statement, rows) == len(rows)
         if not all_new:
-            self._connection.execute("ROLLBACK TO trial")
+            self.execute("ROLLBACK TO trial")
         # Else SQLite would go on to copy each page before it changes.
-        self._connection.execute("RELEASE trial")
+        self.execute("RELEASE trial")
         return all_new
 
     def among(self, query: str, values: Sequence[int]) -> Iterator[tuple[Any, ...]]:

@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 
 from freewill.collector.answers import RefusedError
 from freewill.collector.database import Reader
-from freewill.collector.questions import Records, Subject, cell_weights, table_of
+from freewill.collector.periods import EVER
+from freewill.collector.questions import Records, Subject, asked_for, cell_weights, table_of
 from freewill.collector.sources import Source
-from freewill.collector.surveys import Release, chosen_of, people_of
+from freewill.collector.surveys import Release, chosen_of, days_of, people_of
 from freewill.core.frames import csv_text
 from freewill.core.presented import json_bytes, portable
 from freewill.domain.alphabets.base import attributes_of
@@ -46,6 +47,8 @@ _MOST_BANDED = 1024
 _LAW_BYTES = 1 << 27
 """Bytes of the laws of all mechanisms up to which they are tested, which takes some six times as
 many: 2,300 values of three mechanisms, and a gigabyte."""
+_MOST_KEPT = 256
+"""Last estimates, of all surveys, questions and spans of days."""
 _ELSEWHERE = "Download the evidence and run `freewill check`"
 WAITING = "being computed: it takes a while, and is shown when it is ready"
 BEYOND = (
@@ -189,9 +192,9 @@ class Estimates:
 
     def latest(self, subject: Subject) -> Latest:
         """Make the estimate of what is there now, unless nothing came since the last one."""
-        survey, of = subject
+        survey, of, span = subject
         with self.source.store.view() as view:
-            stored = self.source.survey(view, survey)
+            stored = asked_for(self.source.survey(view, survey), span)
             people = people_of(view, stored)
             self._refuse_few(people)
             before = self._latest.get(subject)
@@ -203,7 +206,8 @@ class Estimates:
             evidence = self.records.about(view, stored, people, of)
             self._refuse_few(evidence.people)
             made = self.source.fit(evidence, before.estimate if before else None)
-            document = {**made.estimate.to_dict(), "survey": survey, "closed": stored.closed}
+            document = {**made.estimate.to_dict(), "survey": stored.id, "closed": stored.closed}
+            document |= {"days": days_of(stored)} if span != EVER else {}
             document |= {"of": list(of)} if of else {}
             document |= {"table": table_of(made.estimate)} if len(of) > 1 else {}
             document |= {"release": stored.release.described()} if stored.release else {}
@@ -211,6 +215,8 @@ class Estimates:
             document |= uncertainty_of(made) if at_once else {}
         whole = json_bytes(self.source.shown(document)) if at_once else None
         estimate = replace(made.estimate, evidence=None)
+        while len(self._latest) >= _MOST_KEPT:
+            self._latest.pop(next(iter(self._latest)), None)
         self._latest[subject] = Latest(estimate, document, stored.closed, whole, *now[1:])
         return self._latest[subject]
 
@@ -335,6 +341,8 @@ class Later:
                 return
             rest = monotonic() - before
             with self._changed:
+                while len(self._computed) >= _MOST_KEPT:
+                    self._computed.pop(next(iter(self._computed)))
                 self._computed[subject] = made
                 self._waiting.pop(subject, None)
 
@@ -343,7 +351,7 @@ class Later:
         try:
             # The view is closed at once: one open for minutes would let the journal grow.
             with self.source.store.view() as view:
-                stored = self.source.survey(view, subject.survey)
+                stored = asked_for(self.source.survey(view, subject.survey), subject.span)
                 everyone = people_of(view, stored)
                 evidence = self.records.about(view, stored, everyone, subject.of)
             people = evidence.people

@@ -1,9 +1,10 @@
 """The intake of reports: read within limits, checked, stored, and only then acknowledged."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,11 +95,18 @@ class Intake:
 
     def __init__(self, survey: Survey, numbers: dict[str, int]) -> None:
         self.survey, self.id = survey, survey.id
-        self.explained = json_bytes(explain(survey).for_devices())
-        self.spec = json_bytes(survey.for_devices())
-        """The survey as it is given out; that of a large law is not written anew for everyone."""
         self.form = ONE
         self._offers = offers_of(survey, lambda mechanism: (numbers[mechanism.id], to_bytes))
+
+    @cached_property
+    def explained(self) -> bytes:
+        """The numbers and pictures that people are shown, as JSON."""
+        return json_bytes(explain(self.survey).for_devices())
+
+    @cached_property
+    def spec(self) -> bytes:
+        """The survey as it is given out; that of a large law is not written anew for everyone."""
+        return json_bytes(self.survey.for_devices())
 
     def upload(self, body: bytes | bytearray, lines: bool) -> Upload:
         """Return what is stored of a body whose reports are all right."""
@@ -199,7 +207,8 @@ def id_of(digits: str) -> bytes | None:
 class Uploads:
     """Takes reports for the surveys that are served, in bodies that are refused when too long."""
 
-    intakes: Mapping[str, Intake]
+    intake: Callable[[str], Intake]
+    """Returns what takes the reports of a survey, by its id or name; refuses what is none."""
     writer: Writer
     most: int = MOST_BYTES
     most_at_once: int = _MOST_AT_ONCE
@@ -227,9 +236,7 @@ class Uploads:
                     "Reports are sent by POST; they are never given out.",
                     headers={"allow": "POST"},
                 )
-            intake = self.intakes.get(scope["path_params"]["survey"])
-            if intake is None:
-                raise unknown_survey(scope["path_params"]["survey"])
+            intake = self.intake(scope["path_params"]["survey"])
             headers = dict(scope["headers"])
             lines = _is_lines(headers.get(b"content-type", b""))
             length = headers.get(b"content-length", b"")
@@ -279,16 +286,6 @@ class Uploads:
             f"a body of more than {several(self.most, 'byte')}",
             "Send fewer reports at a time: a report takes about 100 bytes.",
         )
-
-
-def unknown_survey(name: str) -> RefusedError:
-    """Return the refusal of a survey that is not served here."""
-    return RefusedError(
-        404,
-        f"survey {name!r:.80} is not collected here",
-        "GET /v1/surveys has those that are. The id is a hash of the whole survey: of another "
-        "version of it, it is another one.",
-    )
 
 
 def _is_lines(content_type: bytes) -> bool:

@@ -38,6 +38,7 @@ Count = Annotated[int, Meta(ge=0)]
 Estimate = Annotated[
     dict[str, Any], Meta(extra_json_schema={"$ref": _REFERENCE.format(name="estimate")})
 ]
+Trend = Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": _REFERENCE.format(name="trend")})]
 """By the schema of all results, which is published with the package."""
 _Id = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-fA-F]{32}$"})]
 
@@ -121,6 +122,7 @@ class Listed(TypedDict):
     """A survey in the list of all."""
 
     id: str
+    name: str | None
     title: str | None
     alphabet: str
     mechanisms: list[str]
@@ -214,6 +216,22 @@ class People(TypedDict):
     questions: NotRequired[dict[str, dict[str, int]]]
 
 
+class Period(TypedDict):
+    """Days that are counted together: the first, that of the next period, and how many answered."""
+
+    start: str
+    end: str | None
+    people: Count
+
+
+class Periods(TypedDict):
+    """The periods of a survey, in order; by its name, of all rounds."""
+
+    id: str
+    every: str
+    periods: list[Period]
+
+
 class Plan(TypedDict):
     """How many people it takes until half of the widest interval is the target."""
 
@@ -303,7 +321,7 @@ def parameter(
 def description(handlers: Iterable[Any], surveys: Iterable[str]) -> dict[str, Any]:
     """Return the description, version 3.1, of what some handlers do for these surveys."""
     ids = {"type": "string", "enum": list(surveys)}
-    survey = parameter("survey", "The survey's id: a hash of all of it", ids, "path")
+    survey = parameter("survey", "The survey's id: a hash of its laws; or its name", ids, "path")
     paths: dict[str, dict[str, Any]] = {}
     results = json.dumps(schema()["$defs"]).replace("#/$defs/", _REFERENCE.format(name=""))
     components: dict[str, Any] = json.loads(results)

@@ -101,7 +101,7 @@ class Plans:
         needed = needed_for_interval(errors.variances, target)
         widest = int(np.argmax(errors.variances))
         plan = {
-            "survey": survey,
+            "survey": source.store.served_round(survey),
             "people": people,
             "of": of,
             "target": target,
@@ -123,8 +123,9 @@ class Plans:
         with source.store.view() as view:
             stored = source.survey(view, survey)
             chose = chosen_of(view, stored)
-        whole = sum(chose.values())
         offered = stored.survey.mechanisms.items()
+        # Those who come choose from what is on offer now, which no earlier round is.
+        whole = sum(chose[name] for name, _ in offered)
         parts = tuple((name, mechanism, chose[name] / whole) for name, mechanism in offered)
         try:
             weights = weights_of(of, estimate.alphabet)

@@ -242,11 +242,13 @@ class Readers:
 class Snapshot:
     """A connection in a transaction that only reads, of the moment at which it is checked."""
 
+    version = 0
+
     def __init__(self, connection: Any, name: str) -> None:
         self._connection, self._name = connection, name
         self._numbers = itertools.count()
         try:
-            _checked_version(self, name)
+            self.version = _checked_version(self, name)
         except BaseException:
             connection.close()
             raise

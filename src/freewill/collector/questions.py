@@ -14,6 +14,7 @@ import numpy as np
 
 from freewill.collector.answers import RefusedError
 from freewill.collector.database import Reader
+from freewill.collector.periods import EVER, Span, is_day
 from freewill.collector.surveys import StoredSurvey, evidence_of
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, attributes_of
@@ -21,7 +22,7 @@ from freewill.domain.alphabets.groups import Groups, Values, coarser
 from freewill.domain.mechanisms.asked import JOINED
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
-from freewill.errors import EvidenceError, closest, several, shown
+from freewill.errors import EvidenceError, ParameterError, closest, several, shown
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.evidence import Evidence
 from freewill.stats.marginals import unfolded
@@ -36,17 +37,21 @@ class Subject(NamedTuple):
     """What an estimate is of: a survey and, where it has several questions, which of them."""
 
     survey: str
+    """Its id, which is one round, or its name, which is all of them."""
     of: tuple[str, ...] = ()
+    span: Span = EVER
 
 
 def subject_of(survey: str, asked: Survey, query: Sequence[tuple[str, str]]) -> Subject:
-    """Return what a query asks for: `of=age`, or of two questions `of=age,commute`."""
-    stray = [name for name, _ in query if name != "of"]
-    given = [text for name, text in query if name == "of"]
+    """Return what a query asks for: `of=age`, or of two questions `of=age,commute`; and when."""
+    span, rest = span_of(query)
+    stray = [name for name, _ in rest if name != "of"]
+    given = [text for name, text in rest if name == "of"]
     if not isinstance(asked, Questionnaire):
-        if query:
-            raise _wrong(f"{shown(query[0][0])} of a survey of one question", "Ask for it alone.")
-        return Subject(survey)
+        if rest:
+            advice = "Ask for it alone, or from one day to another: ?from=2026-11-02&to=2026-11-08."
+            raise _wrong(f"{shown(rest[0][0])} of a survey of one question", advice)
+        return Subject(survey, span=span)
     known = list(asked.questions)
     advice = f"Ask for ?of= one of {', '.join(known)}, or two of them with a comma between."
     if stray:
@@ -59,7 +64,32 @@ def subject_of(survey: str, asked: Survey, query: Sequence[tuple[str, str]]) -> 
     if not names or len(names) > 2 or len({*names}) < len(names):
         what = "which question?" if not names else f"{several(len(names), 'question')} at once"
         raise _wrong(f"{what}: one is asked for, or two different ones", advice)
-    return Subject(survey, tuple(name for name in known if name in names))
+    return Subject(survey, tuple(name for name in known if name in names), span)
+
+
+def span_of(query: Sequence[tuple[str, str]]) -> tuple[Span, list[tuple[str, str]]]:
+    """Return the days that a query asks about, and the rest of it.
+
+    >>> span_of([("from", "2026-11-02"), ("of", "age")])
+    (Span(first='2026-11-02', last=''), [('of', 'age')])
+    """
+    names = {"from": "first", "to": "last"}
+    days: dict[str, str] = {}
+    for name, text in query:
+        if name in names:
+            if names[name] in days or not is_day(text):
+                advice = "Ask ?from= the first day and &to= the last one, once: 2026-11-02."
+                raise _wrong(f"{name}={shown(text)}", advice)
+            days[names[name]] = text
+    return Span(**days), [pair for pair in query if pair[0] not in names]
+
+
+def asked_for(stored: StoredSurvey, span: Span) -> StoredSurvey:
+    """Return what a survey has of some days; refuse days that cut a period."""
+    try:
+        return stored.within(span)
+    except ParameterError as error:
+        raise _wrong(str(error), "GET /v1/surveys/SURVEY/periods has them.") from None
 
 
 def _wrong(what: str, advice: str) -> RefusedError:
@@ -70,13 +100,13 @@ def _wrong(what: str, advice: str) -> RefusedError:
 class Records:
     """Evidence of the questionnaire that was asked for last, taken apart by what people chose."""
 
-    _held: tuple[str, int, Evidence] | None = None
+    _held: tuple[Any, int, Evidence] | None = None
     _alone: Any = field(default_factory=threading.Lock)
 
     def evidence(self, view: Reader, stored: StoredSurvey, people: int) -> Evidence:
         """Return the evidence of all questions, read anew if there are more people."""
         with self._alone:
-            if self._held is None or self._held[:2] != (stored.id, people):
+            if self._held is None or self._held[:2] != (stored.numbers, people):
                 evidence = evidence_of(view, stored)
                 if not evidence.held:
                     raise RefusedError(
@@ -84,7 +114,7 @@ class Records:
                         "the reports of all questions do not fit in the server's memory",
                         "Take the evidence, and run `freewill estimate --of`.",
                     )
-                self._held = stored.id, people, unfolded(evidence)
+                self._held = stored.numbers, people, unfolded(evidence)
             return self._held[2]
 
     def about(
@@ -115,7 +145,7 @@ class Records:
         if people:
             for group in self.evidence(view, stored, people).groups:
                 for name, choice in zip(counts, group.name.split(JOINED), strict=True):
-                    counts[name][choice] += group.people
+                    counts[name][choice] = counts[name].get(choice, 0) + group.people
         return counts
 
 

@@ -7,7 +7,8 @@ whole multiples of a period, by the clock: nobody chooses who is in it by asking
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -158,8 +159,9 @@ class Releases:
             if due:
                 cells = self._noised(database, stored, row.cells)
                 row = _Row(tick, row.number + 1, tick, self._epsilon, cells)
-                for number in stored.numbers.values():
-                    _copy(database, number)
+                for period in stored.periods:
+                    for number in period.numbers.values():
+                        _copy(database, number)
             database.run("DELETE FROM releases WHERE survey = ?", [(own,)])
             database.run("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?)", [(own, *row)])
         return due
@@ -174,7 +176,7 @@ class Releases:
             return b""
         now, then = (
             np.concatenate(
-                [_counts(database, one.numbers[m.id], cells) for m, cells in self._cells[stored.id]]
+                [_counts(database, one, m, cells) for m, cells in self._cells[stored.id]]
             )
             for one in (stored, _released_part(stored))
         )
@@ -182,8 +184,9 @@ class Releases:
         counts: IntArray = new + np.frombuffer(before or bytes(new.nbytes), "<i8")
         return counts.astype("<i8").tobytes()
 
-    def survey(self, view: Reader, own: str) -> StoredSurvey:
-        """Return a survey as the last release has it."""
+    def survey(self, view: Reader, key: str) -> StoredSurvey:
+        """Return a survey as the last release has it; by its name, the round that is served."""
+        own = self.store.served_round(key)
         row, stored = self._row(view, own), self.store.survey(view, own)
         if not row.number:
             advice = (
@@ -201,10 +204,11 @@ class Releases:
         variance = row.number * self.rule.noise.variance
         evidence = noisy_evidence(stored.survey.alphabet, parts, variance)
         # Without numbers, nothing leads to the exact counts.
-        return replace(stored, numbers={}, release=release, published=evidence)
+        return replace(stored, periods=(), release=release, published=evidence)
 
-    def last(self, view: Reader, own: str) -> Release | None:
+    def last(self, view: Reader, key: str) -> Release | None:
         """Return which release of a survey is the last; None before the first."""
+        own = self.store.served_round(key)
         row = self._row(view, own) if own in self._ids else _Row()
         return Release(row.number, row.made) if row.number else None
 
@@ -236,7 +240,11 @@ async def releasing(releases: Releases) -> None:
 
 def _released_part(stored: StoredSurvey) -> StoredSurvey:
     """Return the copies that a release has of a survey."""
-    return replace(stored, numbers={key: -number for key, number in stored.numbers.items()})
+    copies = (
+        replace(one, numbers={key: -number for key, number in one.numbers.items()})
+        for one in stored.periods
+    )
+    return replace(stored, periods=tuple(copies))
 
 
 def _copy(database: Database, number: int) -> None:
@@ -287,10 +295,13 @@ def cells_of(survey: Survey) -> list[tuple[Mechanism, Reports]]:
     return cells
 
 
-def _counts(database: Reader, number: int, outputs: Reports) -> IntArray:
+def _counts(
+    database: Reader, stored: StoredSurvey, mechanism: Mechanism, outputs: Reports
+) -> IntArray:
     """Return how many people sent each of some outputs."""
     query = "SELECT output, people FROM counts WHERE mechanism = ?"
-    people: Mapping[bytes, int] = {
-        bytes(one): many for one, many in database.rows(query, (number,))
-    }
-    return np.array([people.get(one, 0) for one in to_bytes(outputs)], dtype=np.int64)
+    people: Counter[bytes] = Counter()
+    for period in stored.periods:
+        rows = database.rows(query, (period.numbers[mechanism.id],))
+        people.update({bytes(one): many for one, many in rows})
+    return np.array([people[one] for one in to_bytes(outputs)], dtype=np.int64)

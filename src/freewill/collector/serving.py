@@ -47,6 +47,7 @@ def serve(
     new_token: bool = False,
     rule: ReleaseRule | None = None,
     tokens: Sources = STORE_ALONE,
+    mended: bool = False,
     remark: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serve surveys, by the names of their files, until the process is told to end.
@@ -54,8 +55,9 @@ def serve(
     `started` is called with the pages on which people answer, by the same names, and with the
     administrator's token where it is new: this is the one time that it can be shown. At the end no
     more is taken in, what waits is written and answered, and the store is written anew, in an order
-    that tells nothing. A signal that comes while all is made ready waits until then. `remark` is
-    called with what else the operator should know.
+    that tells nothing. A signal that comes while all is made ready waits until then. `mended` says
+    that questions in the store were mended, and are none other. `remark` is called with what else
+    the operator should know.
     """
     require_serve()
     import uvicorn  # noqa: PLC0415
@@ -63,13 +65,14 @@ def serve(
     from freewill.collector.app import Collector, application  # noqa: PLC0415
     from freewill.collector.server import Server  # noqa: PLC0415
 
-    ids, own_token = _distinct_ids(surveys), _makes_token(tokens, new_token)
+    _check_distinct(surveys)
+    own_token = _makes_token(tokens, new_token)
     with listening(host, port) as listener, closing(open_store(store)) as opened:
         with _noted_signals() as signals:
             for text in filter(None, (*tokens.remarks(), opened.renewal)):
                 remark(text)
             token = opened.new_token(first=not new_token) if own_token else None
-            made = Collector(opened, surveys.values(), min_people, public, rule, tokens)
+            made = Collector(opened, surveys.values(), min_people, public, rule, tokens, mended)
             config = uvicorn.Config(
                 application(made),
                 access_log=False,
@@ -85,9 +88,10 @@ def serve(
             server = Server(config, most_connections=most_connections(), signals=signals)
             _unhurried()
             at, number = listener.getsockname()[:2]
-            root = f"http://{f'[{at}]' if ':' in at else at}:{number}/surveys"
+            root = f"http://{f'[{at}]' if ':' in at else at}:{number}"
+            pages = {name: f"{root}/{made.addresses.page(own.id)}" for name, own in surveys.items()}
             try:
-                started({name: f"{root}/{own}" for name, own in ids.items()}, token)
+                started(pages, token)
                 server.run(sockets=[listener])
             finally:
                 made.stop()
@@ -180,12 +184,19 @@ def listening(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def _distinct_ids(surveys: dict[str, Survey]) -> dict[str, str]:
-    """Return the ids of surveys, by the names of their files; refuse one that is named twice."""
-    ids = {name: survey.id for name, survey in surveys.items()}
+def _check_distinct(surveys: dict[str, Survey]) -> None:
+    """Refuse surveys, by the names of their files, that are one survey, or two rounds of one."""
+    ids: dict[str, str] = {}
     names: dict[str, str] = {}
-    for name, own in ids.items():
-        first = names.setdefault(own, name)
-        if first != name:
-            raise StoreError(f"{first} and {name} are one survey: name it once.")
-    return ids
+    for file, survey in surveys.items():
+        first = ids.setdefault(survey.id, file)
+        if first != file:
+            raise StoreError(
+                f"{first} and {file} are one survey: the same values and mechanisms. If they ask "
+                f'the same, name it once; if not, give each a "name" of its own.'
+            )
+        if survey.name and (other := names.setdefault(survey.name, file)) != file:
+            raise StoreError(
+                f"{other} and {file} are two rounds of {survey.name!r}: people answer one at a "
+                f"time. Serve the last; what earlier ones collected stays, and adds up."
+            )

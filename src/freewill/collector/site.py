@@ -2,20 +2,23 @@
 
 import gzip
 import hashlib
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from freewill.collector.answers import RefusedError, policy
+
+if TYPE_CHECKING:
+    from freewill.collector.addresses import Addresses
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _HERE = Path(__file__).parent / "web"
@@ -66,18 +69,24 @@ class Content:
         return Response(body, status, headers, media_type=self.kind)
 
 
-def site_routes(surveys: Collection[str]) -> list[Route]:
+def site_routes(addresses: "Addresses") -> list[Route]:
     """Return where the pages of some surveys are found, and the scripts that they ask for.
 
     Files are looked up by their names among those that were there at the start: no address leads
     to any other file. Pages name scripts by relative addresses, so that a proxy may serve all of it
-    below a folder. A page of a survey that is not served is sent with the status 404.
+    below a folder. A page of a survey that is not served is sent with the status 404; one that was
+    served under another id leads to where it is now.
     """
     web, device = _contents(_HERE), _contents(_DEVICE)
 
     def page(name: str, headers: Mapping[str, str] = MappingProxyType({})) -> Endpoint:
         async def endpoint(request: Request) -> Response:
-            served = request.path_params.get("survey") in (None, *surveys)
+            key = request.path_params.get("survey", "")
+            if now := addresses.moved.get(key):
+                rest = request.url.path.partition(f"/surveys/{key}")[2]
+                up = "../" * (1 + rest.count("/"))
+                return RedirectResponse(f"{up}{addresses.page(now)}{rest}")
+            served = key in ("", *addresses.served, *addresses.named)
             response = web[name].answer(request, 200 if served else 404)
             response.headers.update(headers)
             return response
@@ -101,6 +110,8 @@ def site_routes(surveys: Collection[str]) -> list[Route]:
         "/": page("front.html"),
         "/surveys/{survey}": page("answer.html"),
         "/surveys/{survey}/dashboard": page("dashboard.html", _CHARTS_POLICY),
+        "/s/{survey}": page("answer.html"),
+        "/s/{survey}/dashboard": page("dashboard.html", _CHARTS_POLICY),
         "/web/plotly.min.js": charts,
         "/web/{file}": file(web),
         "/device/{file}": file(device),

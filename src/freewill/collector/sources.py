@@ -20,8 +20,11 @@ class Source(Protocol):
     def exact(self) -> bool:
         """Whether counts are those of the reports, without noise of their own."""
 
-    def survey(self, view: Reader, own: str) -> StoredSurvey:
-        """Return a survey with the reports that may be seen; refuse one that may not be yet."""
+    def survey(self, view: Reader, key: str) -> StoredSurvey:
+        """Return a survey, by its id or name, with the reports that may be seen.
+
+        Refuse one that may not be yet.
+        """
 
     def fit(self, evidence: Any, start: Any) -> Fit:
         """Fit a distribution to these reports."""
@@ -40,9 +43,9 @@ class Live:
     store: Store
     exact: bool = True
 
-    def survey(self, view: Reader, own: str) -> StoredSurvey:
+    def survey(self, view: Reader, key: str) -> StoredSurvey:
         """Return a survey as it is stored."""
-        return self.store.survey(view, own)
+        return self.store.survey(view, key)
 
     def fit(self, evidence: Any, start: Any) -> Fit:
         """Fit a distribution to everything."""

@@ -79,7 +79,7 @@ class Sqlite(database.Database):
         try:
             with self.writing():
                 ((version,),) = self.rows("PRAGMA user_version")
-                if version == database.OLD_VERSION:
+                if version in database.OLD_VERSIONS:
                     self._copy(f"{self.path}.version-{version}")
                 if version != database.SCHEMA_VERSION:
                     self._create_tables(version)
@@ -97,7 +97,7 @@ class Sqlite(database.Database):
             closing(_connected(part, "", {"journal_mode": "OFF"})) as copy,
         ):
             connection.backup(copy)
-        self.renewal = f"{name} is a copy as it was, with marks of reports: remove it in time."
+        self.renewal = f"{name} is a copy as it was: remove it when all is well."
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -173,7 +173,7 @@ def reading(path: Path) -> Iterator[Reader]:
         _refuse_irregular(path)
         view = View(path)
     with closing(view):
-        if not view.has_store:
+        if not view.version:
             raise StoreError(f"{path} has no store yet: `freewill serve` makes it.")
         yield view
 
@@ -191,7 +191,7 @@ class View:
             self._connection.set_progress_handler(self._is_endless, _STEPS)
             # The view is of the moment of the first query.
             self._connection.execute("BEGIN")
-            self.has_store = _has_tables(self._connection, path)
+            self.version = _version_of(self._connection, path)
             # Texts may be as long as a survey, once the tables are known to be ours.
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, SURVEY_FILE_BYTES)
         except BaseException:
@@ -248,8 +248,8 @@ def _refuse_irregular(path: Path) -> None:
             raise StoreError(f"{path} {_NO_STORE.format('it does not begin as a file of SQLite')}")
 
 
-def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
-    """Say whether a database has the tables of a store, and statistics of them, or none at all.
+def _version_of(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the version of a database with the tables of a store; 0 where it has none at all.
 
     Refuse a database of something else, a store of another release, and one with tables that differ
     from ours, with views, triggers or indices.
@@ -259,7 +259,7 @@ def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
     most = len(ours) + len(_STATISTICS)
     schema = connection.execute(_SCHEMA, (most + 1,)).fetchall()
     if not schema:
-        return False
+        return 0
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     if application != _APPLICATION:
         raise StoreError(
@@ -275,7 +275,7 @@ def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
             f"tables that `freewill serve` makes, of version {version}, and nothing else. Restore "
             f"it from a backup; it was left as it is."
         )
-    return True
+    return int(version)
 
 
 @cache

@@ -5,19 +5,19 @@ import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
-from itertools import chain
-from pathlib import Path
+from contextlib import AbstractContextManager, contextmanager
+from itertools import chain, product
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from freewill.collector import postgres, sqlite, surveys
 from freewill.collector.answers import Faults, RefusedError
-from freewill.collector.database import Database, Reader, StoreError
+from freewill.collector.database import Database, Reader
 from freewill.collector.ids import Ids, Settled
 from freewill.collector.keys import SECRET_BYTES, keys_of
+from freewill.collector.periods import Places, added, numbers_of, periods_of
+from freewill.collector.rounds import other_rounds, taken_in, with_rounds
 from freewill.collector.survey_log import Place, add_entry, served
 from freewill.collector.surveys import Row, Stored, StoredSurvey, Upload, evidence_of, today
 from freewill.collector.tokens import Role, token_digest
@@ -68,7 +68,9 @@ class Store:
         self._one_at_a_time = threading.Lock()
         self._widths: dict[int, int] = {}
         self._heads: dict[int, bytes] = {}
-        self._surveys: dict[str, StoredSurvey] = {}
+        self._surveys: dict[str, Survey] = {}
+        self._named: dict[str, str] = {}
+        self._places = Places(database)
         self._logged: dict[str, Place] = {}
         with database.writing():
             secret = secrets.token_bytes(SECRET_BYTES)
@@ -118,36 +120,62 @@ class Store:
             self._database.run(statement, [(token_digest(token), name)])
         return token
 
-    def add(self, survey: Survey) -> dict[str, int]:
+    def add(self, survey: Survey, *, mended: bool = False) -> dict[str, int]:
         """Take in a survey, unless it is there; return the numbers of its mechanisms by their ids.
 
-        A survey is known by the hash of its description: another description is another survey. The
-        public log says that it is served.
+        A survey is known by the hash of its law: another law is another survey. Texts that were
+        mended take the place of those before; `mended` says so of a question without a name or id
+        of its own, which is refused otherwise. The public log says what is served.
         """
         own = survey.id
+        offered = sorted(mechanism.id for mechanism in survey.mechanisms.values())
         with self._writing():
-            statement = "INSERT INTO surveys VALUES (?, ?, NULL) ON CONFLICT (id) DO NOTHING"
-            self._database.run(statement, [(own, survey.canonical)])
-            ((last,),) = self._database.rows("SELECT coalesce(max(number), 0) FROM mechanisms")
-            offered = sorted(mechanism.id for mechanism in survey.mechanisms.values())
-            new = [(last + place, own, key) for place, key in enumerate(offered, 1)]
-            statement = "INSERT INTO mechanisms VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
-            self._database.run(statement, new)
-            query = "SELECT mechanism, number FROM mechanisms WHERE survey = ?"
-            numbers: dict[str, int] = dict(self._database.rows(query, (own,)))
+            head = taken_in(self._database, survey, mended=mended)
+            periods = numbers_of(self._database, own, len(offered))
+            numbers = next(iter(periods.values())) if periods else {}
+            numbers = numbers or added(self._database, own, offered, "")
             devices = devices_hash(survey.for_devices())
             self._logged[own] = served(self._database, own, devices, today())
-        self._surveys[own] = StoredSurvey(own, survey, numbers, None)
-        for mechanism in survey.mechanisms.values():
-            self._heads[numbers[mechanism.id]] = self._secret + bytes.fromhex(own)
-            if not mechanism.output_space.repeats:
-                self._widths[numbers[mechanism.id]] = surveys.row_width(mechanism)
+        self._know(survey, numbers, head)
+        if survey.name:
+            self._named[survey.name] = own
         return numbers
 
-    def survey(self, view: Reader, survey: str) -> StoredSurvey:
-        """Return a survey that was added, as it stands in a view of the store."""
-        ((closed,),) = view.rows("SELECT closed FROM surveys WHERE id = ?", (survey,))
-        return replace(self._surveys[survey], closed=closed)
+    def _know(self, survey: Survey, numbers: Mapping[str, int], head: str) -> None:
+        """Know how reports of a survey lie in the store."""
+        self._surveys[survey.id] = survey
+        for mechanism in survey.mechanisms.values():
+            self._heads[numbers[mechanism.id]] = self._secret + bytes.fromhex(head)
+            if not mechanism.output_space.repeats:
+                self._widths[numbers[mechanism.id]] = surveys.row_width(mechanism)
+
+    def earlier_rounds(self, own: str) -> list[tuple[Survey, dict[str, int]]]:
+        """Return the other rounds of a survey that was added, with numbers as `add` returns them.
+
+        What was drawn for one of them is still taken in.
+        """
+        with self.view() as view:
+            rounds = other_rounds(view, own, self._surveys[own])
+        for survey, numbers, head in rounds:
+            self._know(survey, numbers, head)
+        return [(survey, numbers) for survey, numbers, _ in rounds]
+
+    def aliases(self) -> dict[str, str]:
+        """Return the ids of surveys by those that they had in older versions."""
+        with self.view() as view:
+            return dict(view.rows("SELECT old, survey FROM aliases"))
+
+    def served_round(self, key: str) -> str:
+        """Return the id of a survey that was added, by it or by its name."""
+        return self._named.get(key, key)
+
+    def survey(self, view: Reader, key: str) -> StoredSurvey:
+        """Return a survey that was added, as it stands in a view; by its name, with all rounds."""
+        own = self.served_round(key)
+        survey = self._surveys[own]
+        ((closed,),) = view.rows("SELECT closed_on FROM surveys WHERE id = ?", (own,))
+        stored = StoredSurvey(own, survey, periods_of(view, own, survey.mechanisms), closed)
+        return with_rounds(view, stored) if key in self._named else stored
 
     def logged(self, survey: str) -> Place:
         """Return where the public log says that a survey is served as it was added here."""
@@ -156,7 +184,7 @@ class Store:
     def close_survey(self, survey: str, day: str) -> None:
         """Take no more reports for a survey, whichever process they come to."""
         with self._writing():
-            statement = "UPDATE surveys SET closed = ? WHERE id = ? AND closed IS NULL"
+            statement = "UPDATE surveys SET closed_on = ? WHERE id = ? AND closed_on IS NULL"
             if self._database.run(statement, [(day, survey)]):
                 add_entry(self._database, CLOSED, survey, "", day)
 
@@ -170,7 +198,7 @@ class Store:
         """
         with self._writing():
             self._ids.refresh()
-            query = "SELECT id, closed FROM surveys WHERE closed IS NOT NULL"
+            query = "SELECT id, closed_on FROM surveys WHERE closed_on IS NOT NULL"
             closed: Mapping[str, str] = dict(self._database.rows(query))
             rows = list(chain.from_iterable(upload.rows for upload in uploads))
             keys = keys_of(self._heads, rows)
@@ -181,7 +209,8 @@ class Store:
             else:
                 outcomes, rows = self._sorted_out(uploads, keys, closed)
             if rows:
-                self._count(rows, day)
+                self._count(rows, {upload.survey for upload in uploads}, day)
+        self._places.keep()
         return outcomes
 
     def _sorted_out(
@@ -211,23 +240,24 @@ class Store:
         self._ids.add(np.array(list(new), dtype=np.int64))
         return outcomes, list(new.values())
 
-    def _count(self, rows: Sequence[Row], day: str) -> None:
+    def _count(self, rows: Sequence[Row], asked: set[str], day: str) -> None:
         """Count reports that repeat, add the others to their pages, and count people by day."""
         outputs: defaultdict[int, list[bytes]] = defaultdict(list)
         for number, output, _ in rows:
             outputs[number].append(output)
-        by_mechanism = sorted(outputs.items())
-        self._add("days", "day", [(number, day, len(some)) for number, some in by_mechanism])
+        numbers = self._places.of((self._surveys[own] for own in asked), day)
+        by_mechanism = sorted((numbers[first], first, some) for first, some in outputs.items())
+        self._add("days", "day", [(number, day, len(some)) for number, _, some in by_mechanism])
         counted = [
             (number, output, people)
-            for number, some in by_mechanism
-            if number not in self._widths
+            for number, first, some in by_mechanism
+            if first not in self._widths
             for output, people in sorted(Counter(some).items())
         ]
         self._add("counts", "output", counted)
-        for number, some in by_mechanism:
-            if number in self._widths:
-                self._append(number, b"".join(some))
+        for number, first, some in by_mechanism:
+            if first in self._widths:
+                self._append(number, self._widths[first], b"".join(some))
 
     def _add(self, table: str, of: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Add people to those that a table has."""
@@ -237,10 +267,10 @@ class Store:
             rows,
         )
 
-    def _append(self, number: int, content: bytes) -> None:
+    def _append(self, number: int, width: int, content: bytes) -> None:
         """Add reports to the open page of a mechanism; what fills pages goes into new ones."""
         before = self._content(number, [surveys.OPEN])
-        full, rest = surveys.filled(before + content, self._widths[number])
+        full, rest = surveys.filled(before + content, width)
         self._database.run(
             "INSERT INTO pages VALUES (?, ?, ?) ON CONFLICT (mechanism, page) "
             "DO UPDATE SET content = excluded.content",
@@ -267,8 +297,7 @@ class Store:
 
         Within bulks of 128 MiB, drawn at random: what is larger is mixed as far as that goes.
         """
-        released = {-number: width for number, width in self._widths.items()}
-        for number, width in (self._widths | released).items():
+        for number, width in self._wide():
             query = "SELECT page FROM pages WHERE mechanism = ? AND page <> ?"
             with self._one_at_a_time:
                 pages = [page for (page,) in self._database.rows(query, (number, surveys.OPEN))]
@@ -280,6 +309,17 @@ class Store:
             self._ids.settle()
         with self._one_at_a_time:
             self._database.rewrite()
+
+    def _wide(self) -> Iterator[tuple[int, int]]:
+        """Yield the numbers of all periods, and releases, of reports that do not repeat."""
+        for own, survey in self._surveys.items():
+            with self._one_at_a_time:
+                periods = periods_of(self._database, own, survey.mechanisms)
+            for period, mechanism in product(periods, survey.mechanisms.values()):
+                if not mechanism.output_space.repeats:
+                    for sign in (1, -1):
+                        number = sign * period.numbers[mechanism.id]
+                        yield number, surveys.row_width(mechanism)
 
     def _mix(self, number: int, width: int, bulk: Sequence[int]) -> None:
         with self._writing():
@@ -307,43 +347,3 @@ def open_store(where: str) -> Store:
     """Open a store, or make it: a file of SQLite, or a database of PostgreSQL by its address."""
     by_address = where.startswith(postgres.PREFIXES)
     return Store(postgres.Postgres(where) if by_address else sqlite.Sqlite(where))
-
-
-def shown_store(where: str) -> str:
-    """Return where a store lies, without a password.
-
-    >>> shown_store("people.db"), shown_store("postgresql:///people?password=secret")
-    ('people.db', 'postgresql:///people')
-    """
-    return postgres.shown_url(where) if where.startswith(postgres.PREFIXES) else where
-
-
-def view_store(where: str, holding: ExitStack) -> Reader:
-    """View a store as it is now, for as long as the stack."""
-    if where.startswith(postgres.PREFIXES):
-        return holding.enter_context(postgres.reading(where))
-    path = Path(where)
-    if not path.exists():
-        raise StoreError(f"{path}: there is no such store.")
-    return holding.enter_context(sqlite.reading(path))
-
-
-def read_store(where: str | Path, survey: Survey, holding: ExitStack) -> Evidence:
-    """Return the evidence of one survey of a store, which stays open as long as the stack.
-
-    A server may be writing to it meanwhile. A survey that is not in the store, or that nobody has
-    answered yet, is refused: what is counted of it would be nobody.
-    """
-    view = view_store(str(where), holding)
-    stored = surveys.stored_survey(view, survey)
-    evidence = None if stored is None else evidence_of(view, stored)
-    if evidence is None or not evidence.people:
-        own, name = survey.id, shown_store(str(where))
-        fault = "is not in" if evidence is None else "has no people yet in"
-        raise StoreError(
-            f"survey {own} {fault} the store {name}: {surveys.surveys_in_words(view)}. Expected "
-            f"the survey that was served and answered, unchanged to the letter, for its id is made "
-            f"of all of it: take the file that was served, or GET /v1/surveys/ID of the collector, "
-            f'under "survey". Nothing was written.'
-        )
-    return evidence

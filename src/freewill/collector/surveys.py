@@ -5,23 +5,28 @@ that is mute.
 """
 
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
 from freewill.collector.database import Reader, StoreError
-from freewill.core.texts import read_json
+from freewill.collector.periods import EVER, Period, Span, chosen, day_before, spans_of
 from freewill.core.types import Reports, checked_counts, slices
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.survey import Survey
-from freewill.errors import first_line, printable, several, shown
-from freewill.stats.evidence import Evidence, assemble
+from freewill.errors import first_line, several
+from freewill.stats.evidence import Evidence, assemble, merge
 from freewill.stats.groups import Group, grouped
+from freewill.stats.periods import with_periods
 from freewill.stats.streams import HELD_BYTES, Block, Stream, Work, gathered, summarising
+
+if TYPE_CHECKING:
+    from freewill.domain.survey import Survey
 
 PAGE_BYTES = 1 << 14
 """Bytes of a page: it is written anew with each commit until it is full."""
@@ -29,8 +34,6 @@ OPEN = 0
 """The number of the page that is not full yet; all others have random ones."""
 MIN_PEOPLE = 100
 """People below whom no estimate is shown."""
-_NAMED = 5
-"""Surveys of a store that a message names."""
 
 Row: TypeAlias = tuple[int, bytes, bytes]
 """A report that was checked: the number of its mechanism, its output, and its id.
@@ -148,73 +151,57 @@ class StoredSurvey:
     """A survey as it stands in a store."""
 
     id: str
-    survey: Survey
-    numbers: dict[str, int]
-    """Of its mechanisms, by their ids."""
+    survey: "Survey"
+    periods: tuple[Period, ...]
+    """In their order; where it has rounds, of all of them."""
     closed: str | None
     """The day on which it was closed."""
+    until: str | None = None
+    """The first day after its periods; None where the last one goes on."""
     release: Release | None = None
     """What of it is published; None for all that is stored now."""
     published: Evidence | None = None
     """What is published in the place of what was counted."""
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Of all mechanisms in all periods: what tells it from others, and other days of it."""
+        return tuple(number for period in self.periods for number in period.numbers.values())
 
-def stored_survey(view: Reader, survey: Survey) -> StoredSurvey | None:
-    """Return a survey as a store has it, if it does: what is stored under its id is the survey."""
-    own, spec = survey.id, survey.canonical
-    described = list(view.rows("SELECT spec, closed FROM surveys WHERE id = ?", (own,)))
-    if not described:
-        return None
-    offered = {mechanism.id for mechanism in survey.mechanisms.values()}
-    query = "SELECT mechanism, number FROM mechanisms WHERE survey = ? LIMIT ?"
-    numbers = dict(view.rows(query, (own, len(offered) + 1)))
-    fine = numbers.keys() == offered and all(type(number) is int for number in numbers.values())
-    (text, closed), *_ = described
-    if text != spec or not fine:
-        raise StoreError(
-            f"survey {own} in the store is not what its id says: the store is damaged, or of "
-            f"another release. Restore it from a backup."
-        )
-    return StoredSurvey(own, survey, numbers, closed)
+    @property
+    def spans(self) -> list[tuple[str, str | None, "StoredSurvey"]]:
+        """Its periods: the first day, that of the next one, and what all rounds have of it."""
+        return [
+            (start, end or self.until, replace(self, periods=tuple(some), until=end or self.until))
+            for start, end, some in spans_of(self.periods)
+        ]
 
-
-def surveys_in_words(view: Reader) -> str:
-    """Say in words which surveys a store has, those with the most people first."""
-    query = (
-        "SELECT surveys.id, coalesce(sum(people), 0) AS everyone FROM surveys "
-        "LEFT JOIN mechanisms ON mechanisms.survey = surveys.id "
-        "LEFT JOIN days ON days.mechanism = mechanisms.number "
-        "GROUP BY surveys.id ORDER BY everyone DESC, surveys.id LIMIT ?"
-    )
-    largest = [(str(own), int(people)) for own, people in view.rows(query, (_NAMED + 1,))]
-    if not largest:
-        return "it has no survey yet"
-    texts = [
-        f"{printable(own, 40)} {_called(view, own)}({several(people, 'person')})"
-        for own, people in largest[:_NAMED]
-    ]
-    more = " and others" if len(largest) > _NAMED else ""
-    return f"it has {', '.join(texts)}{more}"
-
-
-def _called(view: Reader, own: str) -> str:
-    """Return what people read of a survey, its title or question, where it has any."""
-    with suppress(ValueError):
-        for (spec,) in view.rows("SELECT spec FROM surveys WHERE id = ?", (own,)):
-            content = read_json(spec)
-            fields = content if isinstance(content, dict) else {}
-            words = fields.get("title") or fields.get("question")
-            return f"{shown(words)} " if isinstance(words, str) else ""
-    return ""
+    def within(self, span: Span) -> "StoredSurvey":
+        """Return what it has of some days, which no period may reach beyond."""
+        if span == EVER:
+            return self
+        some = chosen([(start, end) for start, end, _ in self.spans], span, today())
+        picked = [(end, one) for start, end, one in self.spans if start in some]
+        periods = chain.from_iterable(one.periods for _, one in picked)
+        return replace(self, periods=tuple(periods), until=picked[-1][0])
 
 
 def people_by_day(view: Reader, stored: StoredSurvey) -> dict[str, dict[str, int]]:
     """Return how many people chose each mechanism, by its name, on each day."""
+    by_name: dict[str, Counter[str]] = {name: Counter() for name in stored.survey.mechanisms}
+    for period in stored.periods:
+        for name, days in _days_of(view, period).items():
+            by_name.setdefault(name, Counter()).update(days)
+    return {name: dict(sorted(days.items())) for name, days in by_name.items()}
+
+
+def _days_of(view: Reader, period: Period) -> dict[str, dict[str, int]]:
+    """Return the same of one period."""
     query = "SELECT day, people FROM days WHERE mechanism = ? ORDER BY day"
     by_name = {}
-    for name, mechanism in stored.survey.mechanisms.items():
+    for name, mechanism in period.offered.items():
         with _undamaged(mechanism):
-            rows = dict(_ordered(view.rows(query, (stored.numbers[mechanism.id],)), str))
+            rows = dict(_ordered(view.rows(query, (period.numbers[mechanism.id],)), str))
             for day in rows:
                 date.fromisoformat(day)
             counts = checked_counts(list(rows.values()), "its days").tolist()
@@ -230,6 +217,12 @@ def _ordered(rows: Iterable[tuple[Any, Any]], kind: type) -> Iterator[tuple[Any,
             raise ValueError("keys that are none, or not in their order")
         before = key
         yield key, content
+
+
+def days_of(stored: StoredSurvey) -> dict[str, str | None]:
+    """Return which days the periods of a survey cover, as JSON has it; the last one may go on."""
+    starts = [start for start, _, _ in spans_of(stored.periods)]
+    return {"from": min(starts, default=None), "to": stored.until and day_before(stored.until)}
 
 
 def chosen_of(view: Reader, stored: StoredSurvey) -> dict[str, int]:
@@ -248,28 +241,44 @@ def people_of(view: Reader, stored: StoredSurvey) -> int:
 def evidence_of(view: Reader, stored: StoredSurvey, hold: int = HELD_BYTES) -> Evidence:
     """Return the evidence of a survey: counts, and pages of reports that do not repeat.
 
-    Pages come into memory if they are at most `hold` bytes; else solvers pass over them where they
-    lie, for as long as the view is open.
+    Pages come into memory if those of a mechanism are at most `hold` bytes; else solvers pass over
+    them where they lie, for as long as the view is open.
     """
     if stored.published is not None:
         return stored.published
-    groups = []
-    for name, days in people_by_day(view, stored).items():
-        mechanism, people = stored.survey.mechanisms[name], sum(days.values())
-        pages = StorePages(view, stored.numbers[mechanism.id], mechanism)
-        with _undamaged(mechanism):
-            if mechanism.output_space.repeats:
-                group = _counted(view, pages.number, mechanism, name)
-            elif people * row_width(mechanism) <= hold:
-                group = pages.brought(name, people)
-            else:
-                group = pages.left(name)
-            # Both grow with each commit.
-            if group.people != people:
-                counts = f"{several(group.people, 'report')} of {several(people, 'person')}"
-                raise ValueError(f"{counts} by day")
-        groups.append(group)
-    return assemble(stored.survey.alphabet, groups)
+    days = [_days_of(view, period) for period in stored.periods]
+    whole: Counter[str] = Counter()
+    for period, by_name in zip(stored.periods, days, strict=True):
+        for name, mechanism in period.offered.items():
+            whole[mechanism.id] += sum(by_name[name].values()) * row_width(mechanism)
+    alphabet = stored.survey.alphabet
+    parts: dict[str, list[Evidence]] = {}
+    for period, by_name in zip(stored.periods, days, strict=True):
+        groups = [
+            _group_of(view, period, name, sum(by_name[name].values()), whole[mechanism.id] <= hold)
+            for name, mechanism in period.offered.items()
+        ]
+        parts.setdefault(period.start, []).append(assemble(alphabet, groups))
+    spans = [(start, end, merge(parts[start])) for start, end, _ in stored.spans]
+    return with_periods(spans) if spans else assemble(alphabet, [])
+
+
+def _group_of(view: Reader, period: Period, name: str, people: int, held: bool) -> Group:
+    """Return what a period has of a mechanism, in memory or where it lies."""
+    mechanism = period.offered[name]
+    pages = StorePages(view, period.numbers[mechanism.id], mechanism)
+    with _undamaged(mechanism):
+        if mechanism.output_space.repeats:
+            group = _counted(view, pages.number, mechanism, name)
+        elif held or not people:
+            group = pages.brought(name, people)
+        else:
+            group = pages.left(name)
+        # Both grow with each commit.
+        if group.people != people:
+            counts = f"{several(group.people, 'report')} of {several(people, 'person')}"
+            raise ValueError(f"{counts} by day")
+    return group
 
 
 def _counted(view: Reader, number: int, mechanism: Mechanism, name: str) -> Group:

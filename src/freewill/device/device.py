@@ -21,7 +21,7 @@ from freewill.device.memory import (
     as_memory,
     period_key,
 )
-from freewill.device.offered import check_id, menu_of, question_of
+from freewill.device.offered import check_id, menu_of, named_question, question_of
 from freewill.device.permanent import (
     checked_period,
     fresh,
@@ -65,8 +65,8 @@ class Device:
     question; one choice, a text, is taken for all of them. With a `memory`, a
     path or a `Memory`, the report that was sent for a question is sent again, whatever the value
     is now and whatever is chosen: a second draw would add its epsilon to the first. What was sent
-    is known by the question: `question_id` or the question of the survey, or `question`, which
-    must be given where the survey says neither. A `budget` refuses what costs too much. By
+    is known by the question: the survey's `question_id`, `name` or question, or `question`, which
+    must be given where the survey says none. A `budget` refuses what costs too much. By
     `survey_id`, the id that the person was asked to answer, a survey from elsewhere is checked.
 
     Of a survey with a cover (`fw.Cover`) the device also draws which mechanism it uses, and the row
@@ -107,6 +107,8 @@ class Device:
         budget: Budget | None = None,
         question: str | None = None,
         survey_id: str | None = None,
+        *,
+        named: str | None = None,
     ) -> None:
         if survey_id is not None:
             check_id(offered, survey_id)
@@ -117,12 +119,14 @@ class Device:
         parts = {}
         for name, asked in several.items():
             with raised_as(DeviceError, f"question {name!r}: "):
-                parts[name] = Device(asked, own, question=named_by(asked, name, question))
+                within = named_question(offered.name, asked, name) if offered.name else None
+                given = None if within else named_by(asked, name, question)
+                parts[name] = Device(asked, own, question=given, named=within)
         vars(self).update(
             offered=menu_of(offered),
             memory=own,
             budget=budget,
-            question=None if parts else question_of(offered, question, own is not None),
+            question=None if parts else question_of(offered, question, own, named),
             questions=MappingProxyType(parts),
             send_within=getattr(offered, "send_within", None),
         )

@@ -219,6 +219,13 @@ class Memory:
         """Say whether another memory is this one, or has the same file."""
         return self is other or (self.path is not None and self.path == other.path)
 
+    def knows(self, question: str) -> bool:
+        """Say whether anything was sent for a question; a memory that is damaged does not."""
+        try:
+            return any(_belongs(key, question) for key in self.sent)
+        except DeviceError:  # told by whoever asks for a report
+            return False
+
     def forget(self, question: str) -> None:
         """Forget what was sent for a question, so that the next report is drawn anew.
 

@@ -4,6 +4,7 @@ Texts may be mended while people answer: none of them is part of what the id of 
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -34,6 +35,8 @@ _LENGTHS = {
 }
 _ADDRESS = re.compile("[a-z0-9]+(-[a-z0-9]+)*")
 _SHORTEST_NAME, _LONGEST_NAME = 2, 60
+_LONGEST_SLUG = 40
+"""Of a name that is made of a text: it is to be read out, and typed."""
 _ID = re.compile("[0-9a-f]{32}")
 _SHOWN = 8
 _LANGUAGE = re.compile("[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
@@ -108,6 +111,20 @@ def checked_name(given: Any) -> None:
             f"name={shown(given)}: expected {_SHORTEST_NAME} to {_LONGEST_NAME} small letters a to "
             f"z, digits and single hyphens between them, such as 'commute-2026', and no id."
         )
+
+
+def slug(text: str) -> str:
+    """Return a short name made of a text, its first words in letters that addresses have.
+
+    >>> slug("Wie kommen Sie zur Arbeit?"), slug("Où êtes-vous né ?"), slug("?")
+    ('wie-kommen-sie-zur-arbeit', 'ou-etes-vous-ne', '')
+    """
+    plain = unicodedata.normalize("NFKD", text.casefold()).encode("ascii", "ignore").decode()
+    words = re.findall("[a-z0-9]+", plain)
+    while len("-".join(words)) > _LONGEST_SLUG:
+        words.pop()
+    name = "-".join(words)
+    return name if len(name) >= _SHORTEST_NAME and not _ID.fullmatch(name) else ""
 
 
 def checked_words(given: Any, name: str, what: str = "") -> None:

@@ -1,7 +1,7 @@
 """Evidence in a Parquet file: mergeable, with the specs that it needs in the file itself."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,21 +13,27 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from freewill.core.files import checked_path, whole_file
-from freewill.core.texts import is_whole_text, read_json
 from freewill.core.types import (
     MOST_PEOPLE,
     SURVEY_FILE_BYTES,
     checked_hold,
-    checked_people,
     refuse_beyond,
 )
-from freewill.domain.alphabets.base import Alphabet, attributes_of, refuse_vast
-from freewill.domain.alphabets.registry import alphabet_from_spec
-from freewill.domain.mechanisms.asked import Asked
+from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
-from freewill.errors import EvidenceError, FreewillError, first_line, raised_as, several, shown, why
-from freewill.io.files import EVIDENCE_KEY, type_family
+from freewill.errors import EvidenceError, FreewillError, first_line, several, why
+from freewill.io.evidence_head import (
+    Part,
+    check_rows,
+    check_types,
+    described,
+    fields_of,
+    head_of,
+    is_evidence_schema,
+    is_wide,
+    prefix_of,
+)
+from freewill.io.files import EVIDENCE_KEY
 from freewill.io.parquet_pages import refuse_bombs
 from freewill.stats import streams
 from freewill.stats.collect import refuse_impossible
@@ -35,11 +41,8 @@ from freewill.stats.evidence import Evidence, assemble, refuse_nobody
 from freewill.stats.folding import folded
 from freewill.stats.groups import Group, grouped
 from freewill.stats.marginals import unfolded
-from freewill.stats.provenance import Parts, checked_parts
+from freewill.stats.periods import with_periods
 
-EVIDENCE_VERSION = 2
-FOLDED_VERSION = 3
-"""Of files with combinations of mechanisms, stored as one kind of report."""
 _BATCH_ROWS = 1 << 17
 _HEAD_BYTES = SURVEY_FILE_BYTES
 """The head of a file, as long as a survey with the same laws may be."""
@@ -51,7 +54,8 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     """Write evidence to a Parquet file: a row for each mechanism (its id) and output, with a count.
 
     Reports that do not repeat are appended as they are, in any order, and pass through memory
-    block by block. The file appears under its name only when it is complete.
+    block by block. Periods are kept, each in rows of its own. The file appears under its name only
+    when it is complete.
 
     >>> import freewill as fw, tempfile
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -64,11 +68,14 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     path = checked_path(path, EvidenceError)
     refuse_nobody(evidence, "a file of evidence")
     evidence = folded(evidence)
-    head = json.dumps(_described(evidence), allow_nan=False).encode()
+    head = json.dumps(described(evidence), allow_nan=False).encode()
     advice = "Nothing was written, for nothing could read it. Take a coarser alphabet."
     refuse_beyond(_HEAD_BYTES, len(head), f"the laws in {path}", advice, EvidenceError)
     mechanisms = {mechanism.id: mechanism for mechanism in evidence.mechanisms}
-    schema = pa.schema(_fields(evidence.mechanisms), metadata={EVIDENCE_KEY: head})
+    schema = pa.schema(fields_of(evidence.mechanisms), metadata={EVIDENCE_KEY: head})
+    parts = [("", evidence)]
+    if evidence.periods:
+        parts = [(prefix_of(n), period.evidence) for n, period in enumerate(evidence.periods)]
     try:
         with (
             whole_file(path) as part,
@@ -81,41 +88,18 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
                 use_dictionary=["mechanism"],
             ) as file,
         ):
-            for block in streams.gathered(evidence.blocks()):
-                space, rows = mechanisms[block.mechanism].output_space, len(block.outputs)
-                filled = {
-                    "mechanism": pa.repeat(pa.scalar(block.mechanism), rows),
-                    space.column: space.encode(block.outputs),
-                    "count": pa.array(block.numbers),
-                }
-                columns = [filled.get(field.name, pa.nulls(rows, field.type)) for field in schema]
-                file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+            for prefix, own in parts:
+                for block in streams.gathered(own.blocks()):
+                    space, rows = mechanisms[block.mechanism].output_space, len(block.outputs)
+                    filled = {
+                        "mechanism": pa.repeat(pa.scalar(prefix + block.mechanism), rows),
+                        space.column: space.encode(block.outputs),
+                        "count": pa.array(block.numbers),
+                    }
+                    columns = [filled.get(f.name, pa.nulls(rows, f.type)) for f in schema]
+                    file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
     except OSError as error:
         raise EvidenceError(f"{path} cannot be written: {why(error)}.") from None
-
-
-def _fields(mechanisms: Iterable[Mechanism]) -> dict[str, Any]:
-    """Return the columns of a file, with their types."""
-    spaces = [mechanism.output_space for mechanism in mechanisms]
-    kinds = {space.column: space.encode(space.empty()).type for space in spaces}
-    return {"mechanism": pa.string(), **kinds, "count": pa.int64()}
-
-
-def _described(evidence: Evidence) -> dict[str, Any]:
-    """Return the head of a file, of which all that is read again is proven to be the same."""
-    _refuse_vast(evidence.alphabet)
-    with raised_as(EvidenceError):
-        alphabet = portable_alphabet(evidence.alphabet)
-        specs = [portable_spec(mechanism) for mechanism in evidence.mechanisms]
-    return {
-        "version": FOLDED_VERSION if any(map(_is_asked, evidence.mechanisms)) else EVIDENCE_VERSION,
-        "alphabet": alphabet,
-        "parts": sorted(evidence.parts),
-        "mechanisms": [
-            {"name": group.name, "spec": spec, "outputs": group.rows, "people": group.people}
-            for group, spec in zip(evidence.groups, specs, strict=True)
-        ],
-    }
 
 
 def load_evidence(path: str | Path, hold: int = streams.HELD_BYTES) -> Evidence:
@@ -128,120 +112,50 @@ def load_evidence(path: str | Path, hold: int = streams.HELD_BYTES) -> Evidence:
     checked_hold(hold, EvidenceError)
     with _explained(path):
         with parquet.ParquetFile(path, **_OPENING) as file:
-            alphabet, entries, parts = _head(path, file.schema_arrow)
-            _check_types(file.schema_arrow, entries)
+            head = head_of(path, file.schema_arrow)
+            entries = [entry for part in head.periods for entry in part.entries]
+            check_types(file.schema_arrow, entries)
             refuse_bombs(path)
-            _check_rows(file.metadata.num_rows, entries)
-        mechanisms = {entry.mechanism.id: entry.mechanism for entry in entries}
-        # Answers to several questions are taken apart, and for that they are held.
-        wide = {
-            key: m
-            for key, m in mechanisms.items()
-            if not m.output_space.repeats and not _is_asked(m)
-        }
-        size = sum(entry.bytes for entry in entries if entry.mechanism.id in wide)
-        left = EvidenceFile(str(path), wide if size > hold else {})
-        stays = streams.Summaries({})
-        if left.mechanisms:
-            (stays,) = left.map(streams.summarising(wide))
-        here = {key: m for key, m in mechanisms.items() if key not in stays.summaries}
-        blocks: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
-        coming = {entry.mechanism.id: entry.outputs for entry in entries}
-        for block in EvidenceFile(str(path), here):
-            coming[block.mechanism] -= len(block.outputs)
-            if coming[block.mechanism] < 0:
-                raise ValueError(f"more outputs of {mechanisms[block.mechanism]} than it says")
-            blocks[block.mechanism].append((block.outputs, block.counts))
-        groups = []
-        for entry in entries:
-            mechanism = entry.mechanism
-            group = grouped(mechanism, blocks[mechanism.id], entry.name)
-            summary = stays.summaries.get(mechanism.id)
-            if summary is not None:
-                stream = streams.Stream(left, mechanism, summary.seen.people, summary.rows, summary)
-                group = Group(mechanism, None, (stream,), entry.name)
-            if (group.rows, group.people) != (entry.outputs, entry.people):
-                raise ValueError(f"{several(group.rows, 'output')} of {mechanism}, not as it says")
-            groups.append(group)
-        evidence = unfolded(assemble(alphabet, groups, parts))
+            check_rows(file.metadata.num_rows, entries)
+        stays = sum(entry.bytes for entry in entries if is_wide(entry.mechanism)) > hold
+        bodies = [_loaded(path, head.alphabet, part, stays=stays) for part in head.periods]
+        evidence = bodies[0]
+        if head.periods[0].start is not None:
+            triples = zip(head.periods, bodies, strict=True)
+            periods = [(part.start, part.end, body) for part, body in triples]
+            evidence = with_periods(periods, head.parts)
         refuse_impossible(evidence.groups)
     return evidence
 
 
-def _is_asked(mechanism: Mechanism) -> bool:
-    return isinstance(mechanism, Asked)
-
-
-def _refuse_vast(alphabet: Alphabet) -> None:
-    """Refuse an alphabet of which no vector fits; of several attributes, one that has none."""
-    for own in attributes_of(alphabet).values() or [alphabet]:
-        refuse_vast(own, EvidenceError)
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """What the head of a file says of a mechanism."""
-
-    mechanism: Mechanism
-    name: str
-    outputs: int
-    people: int
-
-    @property
-    def bytes(self) -> int:
-        row = self.mechanism.output_space.empty()
-        return self.outputs * row.itemsize * int(np.prod(row.shape[1:]))
-
-
-def _head(path: str | Path, schema: Any) -> tuple[Alphabet, list[_Entry], Parts]:
-    if not is_evidence_schema(schema):
-        raise EvidenceError(
-            f"{path} is a Parquet file but not evidence: it has the columns "
-            f"{', '.join(schema.names)}. To read reports, use read_reports or "
-            f"`freewill collect`."
-        )
-    head = read_json(schema.metadata[EVIDENCE_KEY])
-    version, alphabet = head["version"], alphabet_from_spec(head["alphabet"])
-    _refuse_vast(alphabet)
-    if version == 1:
-        listed = zip(head["mechanisms"], head["outputs"], head["people"], strict=True)
-        entries = [_Entry(from_spec(spec), "", *numbers) for spec, *numbers in listed]
-        return alphabet, entries, frozenset()
-    if version not in (EVIDENCE_VERSION, FOLDED_VERSION):
-        raise EvidenceError(
-            f"{path} is evidence of version {version}; this release reads versions up to "
-            f"{FOLDED_VERSION}. Update freewill, or collect the reports again."
-        )
-    entries = [
-        _Entry(from_spec(entry["spec"]), entry["name"], entry["outputs"], entry["people"])
-        for entry in head["mechanisms"]
-    ]
-    return alphabet, entries, checked_parts(head.get("parts"))
-
-
-def _check_types(schema: Any, entries: list[_Entry]) -> None:
-    """Check the columns that are read: texts in the place of numbers might unfold to any size."""
-    for name, wanted in _fields(entry.mechanism for entry in entries).items():
-        kind = schema.field(name).type if schema.names.count(name) == 1 else None
-        if kind is None or type_family(kind) != type_family(wanted):
-            raise ValueError(f"a column {name!r} of type {kind}")
-
-
-def _check_rows(rows: int, entries: list[_Entry]) -> None:
-    """Check the numbers in the head, before anything is read by them."""
-    for entry in entries:
-        for number in (entry.outputs, entry.people):
-            if type(number) is not int:
-                raise ValueError(f"{number!r:.40} outputs or people of {entry.mechanism}")
-            checked_people(number, "the head of the file")
-        if not is_whole_text(entry.name):
-            raise ValueError(f"{shown(entry.name)}, which is no name, of {entry.mechanism}")
-        space = entry.mechanism.output_space
-        # Only where outputs repeat: of all other bits there are more patterns than a number holds.
-        if space.repeats and entry.outputs > space.places:
-            raise ValueError(f"{several(entry.outputs, 'distinct output')} of {entry.mechanism}")
-    if rows != sum(entry.outputs for entry in entries):
-        raise ValueError(f"{several(rows, 'row')}, not as many as it says")
+def _loaded(path: Path, alphabet: Alphabet, part: Part, *, stays: bool) -> Evidence:
+    """Read the rows of a period, or of evidence without any."""
+    mechanisms = {entry.mechanism.id: entry.mechanism for entry in part.entries}
+    wide = {key: one for key, one in mechanisms.items() if is_wide(one)}
+    left = EvidenceFile(str(path), wide if stays else {}, part.prefix)
+    kept = streams.Summaries({})
+    if left.mechanisms:
+        (kept,) = left.map(streams.summarising(wide))
+    here = {key: m for key, m in mechanisms.items() if key not in kept.summaries}
+    blocks: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
+    coming = {entry.mechanism.id: entry.outputs for entry in part.entries}
+    for block in EvidenceFile(str(path), here, part.prefix):
+        coming[block.mechanism] -= len(block.outputs)
+        if coming[block.mechanism] < 0:
+            raise ValueError(f"more outputs of {mechanisms[block.mechanism]} than it says")
+        blocks[block.mechanism].append((block.outputs, block.counts))
+    groups = []
+    for entry in part.entries:
+        mechanism = entry.mechanism
+        group = grouped(mechanism, blocks[mechanism.id], entry.name)
+        summary = kept.summaries.get(mechanism.id)
+        if summary is not None:
+            stream = streams.Stream(left, mechanism, summary.seen.people, summary.rows, summary)
+            group = Group(mechanism, None, (stream,), entry.name)
+        if (group.rows, group.people) != (entry.outputs, entry.people):
+            raise ValueError(f"{several(group.rows, 'output')} of {mechanism}, not as it says")
+        groups.append(group)
+    return unfolded(assemble(alphabet, groups, part.parts))
 
 
 @dataclass(frozen=True)
@@ -250,6 +164,8 @@ class EvidenceFile:
 
     path: str
     mechanisms: Mapping[str, Mechanism]
+    prefix: str = ""
+    """Of the ids of a period's mechanisms."""
     held: ClassVar[bool] = False
 
     def map(self, work: streams.Work) -> Iterator[Any]:
@@ -264,6 +180,7 @@ class EvidenceFile:
         return streams.ahead(streams.gathered(self._blocks()))
 
     def _blocks(self) -> Iterator[streams.Block]:
+        mechanisms = {self.prefix + key: one for key, one in self.mechanisms.items()}
         used = {mechanism.output_space.column for mechanism in self.mechanisms.values()}
         columns = ["mechanism", *used, "count"]
         with (
@@ -278,18 +195,21 @@ class EvidenceFile:
                 **_OPENING,
             ) as file,
         ):
-            for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
+            some = _row_groups(file.metadata, self.prefix)
+            for batch in file.iter_batches(
+                _BATCH_ROWS, row_groups=some, columns=columns, use_threads=False
+            ):
                 ids = batch.column("mechanism")
                 if ids.null_count:
                     raise ValueError("a row without a mechanism")
                 # Read as a dictionary, of which one id may be long: it is not unfolded.
                 ids = ids if pa.types.is_dictionary(ids.type) else ids.dictionary_encode()
                 for code, key in enumerate(ids.dictionary.to_pylist()):
-                    if key in self.mechanisms:
+                    if key in mechanisms:
                         rows = batch
                         if len(ids.dictionary) > 1:
                             rows = batch.filter(pc.equal(ids.indices, code))
-                        yield _block(rows, self.mechanisms[key])
+                        yield _block(rows, mechanisms[key])
 
     def refused(self) -> list[Any]:
         """Nothing: a row that cannot be is an error."""
@@ -300,6 +220,20 @@ class EvidenceFile:
 
     def __str__(self) -> str:
         return self.path
+
+
+def _row_groups(metadata: Any, prefix: str) -> list[int]:
+    """Return the row groups that may have rows of a period, by what the file says of them."""
+    columns = range(metadata.num_columns)
+    names = [metadata.schema.column(place).path for place in columns]
+    place = names.index("mechanism")
+    some = []
+    for number in range(metadata.num_row_groups):
+        ends = metadata.row_group(number).column(place).statistics
+        known = prefix and ends is not None and ends.has_min_max
+        if not known or ends.min[: len(prefix)] <= prefix <= ends.max[: len(prefix)]:
+            some.append(number)
+    return some
 
 
 def _block(batch: Any, mechanism: Mechanism) -> streams.Block:
@@ -330,11 +264,6 @@ def _explained(path: str | Path) -> Iterator[None]:
             f"{path} is not evidence, or it is damaged ({first_line(error)}): expected a Parquet "
             f"file written by save_evidence or `freewill collect`. Collect the reports again."
         ) from None
-
-
-def is_evidence_schema(schema: Any) -> bool:
-    """Say whether a file with this Arrow schema is evidence."""
-    return EVIDENCE_KEY in (schema.metadata or {})
 
 
 def is_evidence(path: str | Path) -> bool:

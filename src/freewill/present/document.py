@@ -22,6 +22,7 @@ from freewill.errors import ParameterError, shown
 from freewill.present.cross_table import CrossTable
 from freewill.present.distribution import Distribution
 from freewill.present.shares import Shares, difference_columns, label_columns
+from freewill.present.trends import content as trend_content
 from freewill.present.words import WHAT_TO_DO, mechanism_names
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import ChoiceCheck
@@ -40,6 +41,7 @@ from freewill.stats.planning.plan import Plan
 from freewill.stats.robust import RobustEstimate
 from freewill.stats.shrink import ShrunkEstimate
 from freewill.stats.smooth import SmoothEstimate
+from freewill.stats.trend import Trend
 
 VERSION = 1
 """Of all shapes: a field that goes, or changes its meaning, makes a new one."""
@@ -242,6 +244,11 @@ def _(
 
 
 @_content.register
+def _(trend: Trend) -> dict[str, Any]:
+    return _document("trend", trend_content(trend))
+
+
+@_content.register
 def _(part: Distribution, *, intervals: Intervals | None = None) -> dict[str, Any]:
     names = ("people", "share", "theta")
     certified = ("method", "status", "gap", "certificate")
@@ -342,7 +349,12 @@ def _(evidence: Evidence) -> dict[str, Any]:
         for group in evidence.groups
     ]
     head = {"alphabet": evidence.alphabet.spec(), "people": evidence.people}
-    return _document("evidence", {**head, "mechanisms": mechanisms})
+    periods = [
+        {"start": str(one.start), "end": one.end and str(one.end), "people": one.evidence.people}
+        for one in evidence.periods
+    ]
+    more = {"periods": periods} if periods else {}
+    return _document("evidence", {**head, "mechanisms": mechanisms, **more})
 
 
 @_content.register

@@ -24,6 +24,7 @@ from freewill.stats.fit import Fit
 from freewill.stats.intervals import Intervals
 from freewill.stats.planning.mechanisms import MechanismComparison
 from freewill.stats.planning.plan import Plan
+from freewill.stats.trend import Trend
 
 T = TypeVar("T")
 _LINES = 24
@@ -74,10 +75,11 @@ def _(shares: Shares) -> list[str]:
 def plot(result: Any, **options: Any) -> Any:
     """Draw a result by the picture that shows it best; None where it has none."""
     # Matplotlib's rooms are entered when something is drawn.
-    from freewill.present import comparison, plots  # noqa: PLC0415
+    from freewill.present import comparison, plots, records, trends  # noqa: PLC0415
 
     pictures: dict[type, Callable[..., Any]] = {
         Comparison: comparison.comparison,
+        Trend: trends.picture,
         Sensitivity: plots.unnoticed,
         Plan: plots.planned,
         MechanismComparison: plots.mechanisms,
@@ -87,6 +89,8 @@ def plot(result: Any, **options: Any) -> Any:
     if isinstance(result, Estimate | Fit):
         estimate = result.estimate if isinstance(result, Fit) else result
         return plots.picture(estimate, **options)
+    if isinstance(result, Distribution) and len(result.names) == 2:
+        return records.picture_of(result, **options)
     if isinstance(result, Distribution) and len(result.names) == 1:
         given = {"title": result.title, **options}
         return plots.picture(result.alphabet, {"estimate": result.theta}, **given)

@@ -20,6 +20,8 @@ from freewill.stats.work import Work
 _LEFT = 0.05
 """Share of the information that must be left for a second test."""
 _MOST_P = 1 - 1e-16
+_ROUNDING = 1e-9
+"""Eigenvalues, as shares of the largest, that are none."""
 
 
 class Direction(NamedTuple):
@@ -112,14 +114,14 @@ def equality(one: Evidence, other: Evidence, work: Work | None = None) -> float:
     return p_value(turn @ score, draws, lambda some: by_formula(some, widths))
 
 
-def whitened(covariance: FloatArray, sizes: list[int]) -> list[FloatArray]:
+def whitened(covariance: FloatArray, sizes: list[int], *, every: bool = False) -> list[FloatArray]:
     """Return the rows of tests one after the other, each in what those before leave.
 
     The score is normal with the covariance V under the hypothesis, and the sizes say which of it
     each stage looks at. With the stage's block of V = Q diag(lambda) Q', it takes the r largest
-    lambda, r = (sum lambda)^2 / sum lambda^2 rounded up, and the rows Q_j' / sqrt(lambda_j). These
-    directions are then projected out of what is left. All rows times the score are independent and
-    standard normal.
+    lambda, r = (sum lambda)^2 / sum lambda^2 rounded up (`every`: all that are more than rounding),
+    and the rows Q_j' / sqrt(lambda_j). These directions are then projected out of what is left. All
+    rows times the score are independent and standard normal.
     """
     whole, left, begin = np.diag(covariance), np.eye(len(covariance)), 0
     stages: list[FloatArray] = []
@@ -131,6 +133,8 @@ def whitened(covariance: FloatArray, sizes: list[int]) -> list[FloatArray]:
         roots, vectors = np.linalg.eigh(covariance[block, block])
         parts = np.maximum(roots[::-1] / roots[-1], 0.0)
         freedom = math.ceil(parts.sum() ** 2 / np.square(parts).sum() - 1e-6)
+        if every:
+            freedom = int(np.count_nonzero(parts > _ROUNDING))
         best = vectors[:, ::-1][:, :freedom] / np.sqrt(roots[::-1][:freedom])
         stages.append(best.T @ left[block])
         shared = covariance[:, block] @ best

@@ -1,7 +1,7 @@
 """Evidence: which outputs were observed of each mechanism, and how often."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -28,6 +28,7 @@ from freewill.stats.streams import (
 
 if TYPE_CHECKING:
     from freewill.domain.mechanisms.factored import Factored
+    from freewill.stats.periods import Period
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class Evidence(Presented):
     groups: tuple[Group, ...]
     parts: Parts = field(default=frozenset(), compare=False, repr=False)
     """Digests of what it was put together from (`freewill.stats.provenance`)."""
+    periods: "tuple[Period, ...]" = field(default=(), compare=False, repr=False)
+    """What it is the sum of, where counts are kept apart by day, week or month (`with_periods`)."""
 
     @cached_property
     def digests(self) -> Parts:
@@ -135,7 +138,23 @@ class Evidence(Presented):
                 f"{closest(missing[0] if missing else '', there)}"
             )
         groups = [one for one, some in zip(self.groups, called, strict=True) if some & {*names}]
-        return Evidence(self.alphabet, tuple(groups), picked(self, groups))
+        ids = {group.mechanism.id for group in groups}
+        return self._in_periods(lambda evidence: _only(evidence, ids))
+
+    def between(self, first: Any = None, last: Any = None) -> "Evidence":
+        """Return the evidence of whole periods, from the first day to the last, both included.
+
+        Days are texts as "2026-11-02" or dates; without one, all from the beginning, or to the end.
+        A span that cuts a period is refused with the periods there are (`fw.with_periods`).
+        """
+        from freewill.stats.periods import between  # noqa: PLC0415
+
+        return between(self, first, last)
+
+    def _in_periods(self, change: "Callable[[Evidence], Evidence]") -> "Evidence":
+        from freewill.stats.periods import changed  # noqa: PLC0415
+
+        return changed(self, change)
 
     @cached_property
     def factored(self) -> "Factored":
@@ -161,7 +180,10 @@ class Evidence(Presented):
         """
         from freewill.stats.marginals import marginal_evidence  # noqa: PLC0415
 
-        return marginal_evidence(self, names)
+        if not self.periods:
+            return marginal_evidence(self, names)
+        some = self._in_periods(lambda part: marginal_evidence(part, names, of_nobody=True))
+        return some if some.people else marginal_evidence(self, names)
 
     def sources(self) -> list[tuple[Source, dict[str, Stream]]]:
         """Return sources of reports that do not repeat, with their streams; merged twice, twice."""
@@ -198,11 +220,21 @@ class Evidence(Presented):
     def __str__(self) -> str:
         many = several(len(self.groups), "mechanism")
         head = f"{several(self.people, 'person')}, {many}, alphabet {self.alphabet}"
+        if self.periods:
+            head += f", {several(len(self.periods), 'period')} from {self.periods[0].start} on"
         return "\n".join([head, *(f"  {group}" for group in self.groups)])
+
+
+def _only(evidence: Evidence, ids: set[str]) -> Evidence:
+    groups = [group for group in evidence.groups if group.mechanism.id in ids]
+    return Evidence(evidence.alphabet, tuple(groups), picked(evidence, groups))
 
 
 def merge(several: Iterable[Evidence]) -> Evidence:
     """Add the evidence of days or regions together, in one go: linear in what there is.
+
+    Where all of it has periods, the sum has them, too (`fw.with_periods`): those of the same days
+    are added, and those that overlap otherwise become one.
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -224,7 +256,12 @@ def merge(several: Iterable[Evidence]) -> Evidence:
             )
         for group in evidence.groups:
             by_id.setdefault(group.mechanism.id, []).append(group)
-    return assemble(alphabet, [_joined(same) for same in by_id.values()], united(all_of_them))
+    total = assemble(alphabet, [_joined(same) for same in by_id.values()], united(all_of_them))
+    if not any(one.periods for one in all_of_them):
+        return total
+    from freewill.stats.periods import united_periods  # noqa: PLC0415
+
+    return replace(total, periods=united_periods(all_of_them))
 
 
 def checked_evidence(evidence: Any, what: str) -> Evidence:

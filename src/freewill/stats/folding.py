@@ -9,6 +9,7 @@ from freewill.domain.mechanisms.each import Each
 from freewill.domain.questionnaire import ANSWERS
 from freewill.stats.evidence import Evidence, assemble
 from freewill.stats.groups import Group, grouped
+from freewill.stats.periods import changed
 
 _MOST = 256
 """Mechanisms of one attribute that a report tells apart."""
@@ -29,6 +30,10 @@ def folded(evidence: Evidence) -> Evidence:
     >>> len(evidence.groups), len(folded(evidence).groups), unfolded(folded(evidence)) == evidence
     (2, 1, True)
     """
+    return changed(evidence, _folded)
+
+
+def _folded(evidence: Evidence) -> Evidence:
     product: Any = evidence.alphabet
     some, others = list[Group](), list[Group]()
     for group in evidence.groups:

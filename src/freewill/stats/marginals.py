@@ -11,8 +11,9 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Each, Silent
 from freewill.domain.mechanisms.factored import Column, Factored
 from freewill.errors import EvidenceError, several
-from freewill.stats.evidence import Evidence, assemble, checked_evidence
+from freewill.stats.evidence import Evidence, assemble, checked_evidence, merge
 from freewill.stats.groups import Group, grouped
+from freewill.stats.periods import changed
 
 _TABLE = 1 << 16
 """Combinations of reports up to which there is a place for each."""
@@ -38,14 +39,19 @@ def factored_of(evidence: Evidence) -> Factored:
     return factored
 
 
-def marginal_evidence(evidence: Evidence, names: tuple[str, ...]) -> Evidence:
+def marginal_evidence(
+    evidence: Evidence, names: tuple[str, ...], *, of_nobody: bool = False
+) -> Evidence:
     """Return the evidence about some attributes: a marginal report has the law of what is left.
 
     P(y_a, y_b | x) = P_a(y_a | x_a) P_b(y_b | x_b) whatever is forgotten, so that nothing is
-    approximated. Reports that are silent on all of these attributes tell nothing, and are left out.
+    approximated. Reports that are silent on all of these attributes tell nothing, and are left out;
+    where all are, there is no evidence, unless it may be `of_nobody`, as of one week of many.
     """
-    factored = evidence.factored
     product: Any = evidence.alphabet
+    if of_nobody and not evidence.people:
+        return assemble(product.only(*names), [])
+    factored = evidence.factored
     places = product.places(names)
     if len(places) == len(product.sizes) and len(places) > 1:
         return evidence
@@ -69,7 +75,7 @@ def marginal_evidence(evidence: Evidence, names: tuple[str, ...]) -> Evidence:
             for c, number, own in zip(columns, combination, outputs, strict=True)
         ]
         groups.append(_group(alphabet, places, product, parts, reports, times[some], called))
-    if not groups:
+    if not groups and not of_nobody:
         raise EvidenceError(
             f"nobody answered {' or '.join(names)}: all {several(evidence.people, 'person')} were "
             f"silent there, and there is no evidence about it."
@@ -143,7 +149,14 @@ def unfolded(evidence: Evidence) -> Evidence:
     >>> [group.name for group in unfolded(fw.collect([(asked, reports)])).groups]
     ['b']
     """
+    return changed(evidence, _unfolded)
+
+
+def _unfolded(evidence: Evidence) -> Evidence:
     groups: list[Group] = []
     for group in evidence.groups:
         groups += [group] if group.chosen is None else group.chosen
+    if len({group.mechanism.id for group in groups}) < len(groups):
+        # Two kinds of questionnaires have a combination in common.
+        groups = list(merge(Evidence(evidence.alphabet, (group,)) for group in groups).groups)
     return assemble(evidence.alphabet, groups, evidence.parts)

@@ -35,25 +35,34 @@ Side = tuple[Evidence, FloatArray]
 def p_value(
     observed: FloatArray, draws: list[Draw], formula: Callable[[FloatArray], FloatArray]
 ) -> float:
-    """Return how often the formula is as small by chance as it is for what was observed.
-
-    With b of B draws, p = (b + 1) / (B + 1); no more are drawn when b is large (Besag and Clifford,
-    Biometrika 78 (1991), 301-304). Where hardly any draw is as unlikely, and the formula is right
-    where a few are, p is the formula's, scaled to meet the draws there.
-    """
-    seen = float(formula(observed[None])[0])
+    """Return how often the formula is as small by chance as it is for what was observed."""
+    seen = formula(observed[None])[0]
     if not draws:
-        return seen
-    rng, by_chance, extreme = np.random.default_rng(0), np.empty(0), 0
-    while extreme < _ENOUGH and by_chance.size < _DRAWS:
-        scores = np.sum([draw(rng, _AT_ONCE) for draw in draws], axis=0)
-        by_chance = np.concatenate([by_chance, formula(scores)])
-        extreme = int(np.count_nonzero(by_chance <= seen * (1 + _TIES)))
-    if extreme < _TAIL:
-        share, near = _TAIL / (by_chance.size + 1), float(np.sort(by_chance)[_TAIL - 1])
-        if near > share / _AGREES:
-            return share * seen / near
-    return (extreme + 1) / (by_chance.size + 1)
+        return float(seen)
+
+    def by_chance(rng: np.random.Generator, many: int) -> FloatArray:
+        scores = np.sum([draw(rng, many) for draw in draws], axis=0)
+        return formula(scores)[:, None]
+
+    return float(p_values(np.atleast_1d(seen), by_chance, _DRAWS, _ENOUGH)[0])
+
+
+def p_values(seen: FloatArray, by_chance: Draw, most: int, enough: int) -> FloatArray:
+    """Return how often p-values of formulas, one a column, are as small by chance as those seen.
+
+    With b of B draws, p = (b + 1) / (B + 1); no more are drawn when all b are large (Besag and
+    Clifford, Biometrika 78 (1991), 301-304). Where hardly any draw is as unlikely, and the formula
+    is right where a few are, p is the formula's, scaled to meet the draws there.
+    """
+    rng, drawn = np.random.default_rng(0), np.empty((0, len(seen)))
+    extreme = np.zeros(len(seen), dtype=int)
+    while extreme.min(initial=enough) < enough and len(drawn) < most:
+        drawn = np.concatenate([drawn, by_chance(rng, min(_AT_ONCE, most))])
+        extreme = np.count_nonzero(drawn <= seen * (1 + _TIES), axis=0)
+    counted = (extreme + 1) / (len(drawn) + 1)
+    share, near = _TAIL / (len(drawn) + 1), np.sort(drawn, axis=0)[_TAIL - 1]
+    in_tail = (extreme < _TAIL) & (near > share / _AGREES)
+    return np.where(in_tail, share * seen / np.where(near > 0, near, 1.0), counted)
 
 
 def redrawn(sides: tuple[Side, Side], theta: FloatArray) -> list[Draw]:

@@ -62,8 +62,7 @@ def picked(evidence: "Evidence", groups: Iterable["Group"]) -> Parts:
 
 def own_part(evidence: "Evidence") -> Parts:
     """Return the digest of evidence; none where others could have the same by chance."""
-    alone = sum(group.people for group in evidence.groups if group.table is None)
-    if stirling(evidence.people) - alone + _fitted_sum(evidence) >= COINCIDENCE:
+    if log_repeated(evidence) >= COINCIDENCE:
         return frozenset()
     contents: list[bytes] = []
     for group in evidence.groups:
@@ -76,6 +75,12 @@ def own_part(evidence: "Evidence") -> Parts:
             contents.append(np.ascontiguousarray(outputs, dtype=kind).tobytes())
             contents.append(np.ascontiguousarray(counts, dtype="<i8").tobytes())
     return frozenset([digest(*contents)])
+
+
+def log_repeated(evidence: "Evidence") -> float:
+    """Bound the logarithm of the chance that others have the same evidence, whoever they are."""
+    alone = sum(group.people for group in evidence.groups if group.table is None)
+    return stirling(evidence.people) - alone + _fitted_sum(evidence)
 
 
 def stirling(people: int) -> float:
@@ -108,14 +113,18 @@ class Body(NamedTuple):
 def shared_people(one: Body, other: Body) -> str:
     """Say by what two bodies of evidence are of the same people; nothing where nothing tells.
 
-    They are equal; or they were put together from a part that both have (its digest); or
-    all reports of one are among those of the other, which has so few more that this is no chance
-    (`log_chance`). Evidence with twice as many reports as another has about all of its counts
-    whoever sent them: there only what they were put together from can tell.
+    They are equal; or they have a period in common, which several equal ones show though others
+    could have each by chance, or all periods of one are equal ones of the other; or they were put
+    together from a part that both have (its digest); or all reports of one are among those of the
+    other, which has so few more that this is no chance (`log_chance`). Evidence with twice as many
+    reports as another has about all of its counts whoever sent them: there only what they were put
+    together from can tell.
     """
     if one.evidence == other.evidence:
         many = several(one.evidence.people, "person")
         return f"{one.name} and {other.name} hold the same evidence of {many}"
+    if said := _shared_periods(one, other):
+        return said
     if one.evidence.digests & other.evidence.digests:
         return (
             f"{one.name} and {other.name} have people in common: one was made from the other, or "
@@ -135,9 +144,42 @@ def refuse_shared(one: Body, other: Body, override: str) -> None:
     """Refuse to compare two bodies of evidence of the same people."""
     if said := shared_people(one, other):
         raise EvidenceError(
-            f"{said}, and a comparison is of different people: is one a copy, or a part? If not, "
-            f"give {override}."
+            f"{said}, and a comparison is of different people: is one a copy, or a part?"
+            f"{_apart(one, other)} If not, give {override}."
         )
+
+
+def _shared_periods(one: Body, other: Body) -> str:
+    """Say which periods two bodies of evidence share, where that is no chance."""
+    pairs = [
+        (mine, theirs)
+        for mine in one.evidence.periods
+        for theirs in other.evidence.periods
+        if (mine.start, mine.end) == (theirs.start, theirs.end) and mine.evidence.people
+        if mine.evidence == theirs.evidence
+    ]
+    the_very_same = any(mine.evidence is theirs.evidence for mine, theirs in pairs)
+    each = [[p for p in body.evidence.periods if p.evidence.people] for body in (one, other)]
+    chance = sum(min(log_repeated(mine.evidence), 0.0) for mine, _ in pairs)
+    whole = len(pairs) in map(len, each)
+    if not pairs or not (the_very_same or whole or chance < COINCIDENCE):
+        return ""
+    more = f" and {len(pairs) - 1} more" if len(pairs) > 1 else ""
+    return f"{one.name} and {other.name} both hold the people of {pairs[0][0]}{more}"
+
+
+def _apart(one: Body, other: Body) -> str:
+    """Say how evidence with periods is compared, where either has some: by whole periods."""
+    longest = max((one.evidence, other.evidence), key=lambda some: len(some.periods)).periods
+    if len(longest) < 2:
+        return ""
+    before, after = (
+        f"evidence.between({str(period.start)!r}, {str(period.last)!r})"
+        if period.last
+        else f"evidence.between({str(period.start)!r})"
+        for period in longest[-2:]
+    )
+    return f" To compare periods, take them apart: {before} and {after}."
 
 
 def contained(small: Body, large: Body) -> bool:

@@ -127,7 +127,7 @@ export class Way {
    */
   constructor(survey, id, { memory = new Memory(), copies = new Copies(), receipts = localStorage, address } = {}) {
     // Of several questions it names those that have no words of their own.
-    const named = !survey.questions && (survey.question !== null || survey.question_id !== null);
+    const named = survey.name !== null || (!survey.questions && (survey.question !== null || survey.question_id !== null));
     this.survey = survey;
     this.id = id;
     this.#device = { memory, question: named ? null : `survey ${id}` };
@@ -136,8 +136,9 @@ export class Way {
     this.address = address ?? new URL(`../v1/surveys/${id}/reports`, import.meta.url);
     this.#copies = copies;
     this.#receipts = receipts;
-    this.#key = `freewill receipt ${id}`;
-    this.#moment = `freewill moment ${id}`;
+    // Whoever answered one round of a name has answered it.
+    this.#key = `freewill receipt ${survey.name ?? id}`;
+    this.#moment = `freewill moment ${survey.name ?? id}`;
   }
 
   /** Find again what was drawn before; to be called first. */

@@ -78,8 +78,8 @@ async function missing() {
 /** Open the survey that the address of the page names. */
 async function main() {
   byId("slow").remove();
-  const id = decodeURIComponent(location.pathname.split("/").at(-1) ?? "");
-  const answer = await fetched(id).catch(() => null);
+  const [kind, key] = location.pathname.split("/").slice(-2).map(decodeURIComponent);
+  const answer = await fetched(key).catch(() => null);
   if (answer === null) {
     const again = button(TEXTS.errors.reload, () => location.reload(), { class: "main" });
     stop(TEXTS.errors.heading, TEXTS.errors.unreachable, again);
@@ -90,9 +90,11 @@ async function main() {
     stop(TEXTS.errors.heading, head?.error, head?.["what to do"]);
     return;
   }
+  const id = kind === "s" ? head.id : key;
   let survey;
   try {
-    // The one that the address names, which is what the person was asked to answer.
+    // The one that the address names, which is what the person was asked to answer; of a short name, the
+    // collector says which one that is now, and its log that everyone is told the same.
     survey = Survey.parse(text, { partly: true, id });
   } catch (error) {
     stop(TEXTS.errors.heading, TEXTS.errors.unreadable, error.message);

@@ -21,7 +21,7 @@ export class RefusedError extends Error {
 
 /** The addresses of one survey. The token is sent to this origin, in a header, and nowhere else. */
 export class Collector {
-  /** @param {string} place the path of the page, .../surveys/ID/dashboard */
+  /** @param {string} place the path of the page, .../surveys/ID/dashboard or .../s/NAME/dashboard */
   constructor(place) {
     this.survey = place.split("/").at(-2);
     this.root = `../../v1/surveys/${this.survey}`;

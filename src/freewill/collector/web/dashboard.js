@@ -9,6 +9,7 @@ import { estimateFigure } from "./dashboard-estimate.js";
 import { Cross } from "./dashboard-cross.js";
 import { choicesTables, peopleFigure, peopleSummary, peopleTable } from "./dashboard-people.js";
 import { Plan } from "./dashboard-plan.js";
+import { Trend } from "./dashboard-trend.js";
 import { moment, peopleNote, releaseWords } from "./dashboard-release.js";
 import { halves, sharesTable, summary } from "./dashboard-values.js";
 import { count, figure, gapFigure, largest, several, shortened } from "./dashboard-words.js";
@@ -17,6 +18,7 @@ import { byId, make } from "./parts.js";
 
 const collector = new Collector(location.pathname);
 const plan = new Plan(collector);
+const trend = new Trend(collector);
 const live = new Live(ask);
 
 const WRONG =
@@ -50,6 +52,7 @@ async function ask() {
       asked.waits = await asked.cross.ask();
       pending ||= asked.waits;
     }
+    if (last.estimate !== null) await trend.follow(people, last.estimate.alphabet, last.estimate.of?.[0] ?? "");
     if (!enough) showTooFew();
     showState();
     trouble("");
@@ -225,6 +228,7 @@ async function redraw() {
   if (last.people !== null) await showPeople();
   if (last.estimate !== null) await drawEstimate();
   await asked.cross?.show();
+  await trend.show();
 }
 
 /** Where a chart has so little room that it is another one, it is drawn anew. */

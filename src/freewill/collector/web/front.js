@@ -4,9 +4,10 @@
 
 import { byId, make } from "./parts.js";
 
-/** @param {{id: string, title: string | null, alphabet: string, closed: string | null}} survey */
-function entry({ id, title, alphabet, closed }) {
-  const link = make("a", { href: `surveys/${id}` }, title ?? `A survey over ${alphabet}`);
+/** @param {{id: string, name: string | null, title: string | null, alphabet: string, closed: string | null}} survey */
+function entry({ id, name, title, alphabet, closed }) {
+  const href = name === null ? `surveys/${id}` : `s/${name}`;
+  const link = make("a", { href }, title ?? `A survey over ${alphabet}`);
   return make("li", { class: "card" }, link, closed === null ? "" : " (closed)");
 }
 

@@ -7,6 +7,7 @@ import { handedOutAtADeadline } from "./clock.js";
 import { below, system } from "./draws.js";
 import { FreewillError, shown } from "./errors.js";
 import { Budget, cost } from "./budget.js";
+import { idOf } from "./ids.js";
 import { DeviceError, Memory, adding } from "./memory.js";
 import { padded } from "./messages.js";
 import { Questionnaire, rowId } from "./questionnaire.js";
@@ -28,8 +29,8 @@ const LONGEST_ID = 200;
 /**
  * Reports a person's value. With a memory, the report that was sent for a question is sent again,
  * whatever the value is now and whatever is chosen: a second draw would add its epsilon to the
- * first. What was sent is known by the question: `question_id` or the question of the survey, or
- * `question`, which must be given where the survey says neither. A budget refuses what costs too
+ * first. What was sent is known by the question: the survey's `question_id`, `name` or question, or
+ * `question`, which must be given where the survey says none. A budget refuses what costs too
  * much. Of several questions values, choices and epsilons are objects with an entry a question; one
  * choice, a text, is taken for all. Each question has a device of its own, with the same memory. Of a survey
  * with a cover the mechanism is drawn, too, and the budget charged for the costliest that may be used.
@@ -47,9 +48,10 @@ export class Device {
    * @param {Memory | null} [options.memory]
    * @param {Budget | null} [options.budget]
    * @param {string | null} [options.question]
+   * @param {string | null} [options.named] by the name of the survey that this is a question of
    * @param {Source} [options.source] of random bytes: the system's, unless for tests
    */
-  constructor(survey, { memory = null, budget = null, question = null, source = system } = {}) {
+  constructor(survey, { memory = null, budget = null, question = null, named = null, source = system } = {}) {
     const several = survey instanceof Questionnaire;
     if (!several && !(survey instanceof Survey)) {
       throw new DeviceError(`a device with ${shown(survey)}: expected a survey, by Survey.parse.`);
@@ -64,10 +66,10 @@ export class Device {
     this.memory = memory;
     this.budget = budget;
     /** What names the question in the memory. */
-    this.question = several ? null : questionOf(survey, question, memory !== null);
+    this.question = several ? null : questionOf(survey, question, memory, named);
     this.#source = source;
     /** @type {Map<string, Device>} of each question; of one alone, this */
-    this.parts = several ? partsOf(survey.questions, { memory, question, source }) : new Map([["", this]]);
+    this.parts = several ? partsOf(survey, { memory, question, source }) : new Map([["", this]]);
     budget?.sharedMemory(memory);
     Object.freeze(this);
   }
@@ -239,11 +241,13 @@ export class Device {
   }
 }
 
-/** @type {(questions: Map<string, Survey>, options: any) => Map<string, Device>} a device a question */
-function partsOf(questions, { question, ...options }) {
-  return mapped(questions, (/** @type {any} */ own, name) => {
-    const named = own.question !== null || own.question_id !== null || question === null;
-    return within(true, name, () => new Device(own, { ...options, question: named ? null : `${question}/${name}` }));
+/** @type {(survey: any, options: any) => Map<string, Device>} a device a question */
+function partsOf(survey, { question, ...options }) {
+  return mapped(survey.questions, (/** @type {any} */ own, name) => {
+    const named = survey.name === null ? null : namedQuestion(survey.name, own, name);
+    const known = own.question !== null || own.question_id !== null || question === null || named !== null;
+    const given = known ? null : `${question}/${name}`;
+    return within(true, name, () => new Device(own, { ...options, question: given, named }));
   });
 }
 
@@ -260,25 +264,36 @@ function within(several, name, work) {
   }
 }
 
+/** @type {(name: string, survey: any, part?: string) => string} a question of a survey with a name, whatever its words */
+function namedQuestion(name, survey, part = "") {
+  return `${name} ${idOf({ alphabet: survey.alphabet.spec(), question: part })}`;
+}
+
 /**
- * Return what names the question, in the memory: its id, or else its words.
+ * Return what names the question, in the memory: its id, its survey's name, or its words.
  *
- * @param {Survey} survey
+ * What was sent for the words, before the survey had a name, is found by them still.
+ *
+ * @param {any} survey
  * @param {unknown} given
- * @param {boolean} needed
+ * @param {Memory | null} memory
+ * @param {string | null} within the name, where the survey is one of several questions
  * @returns {string | null}
  */
-function questionOf(survey, given, needed) {
+function questionOf(survey, given, memory, within) {
   const chosen = given ?? survey.question_id;
   if (chosen !== null) {
     checkText(chosen, "question", SHORTEST_ID, LONGEST_ID, DeviceError);
     return `id ${chosen}`;
   }
-  if (survey.question !== null) return `question ${sameWords(survey.question)}`;
-  if (!needed) return null;
+  const named = survey.name === null ? within : namedQuestion(survey.name, survey);
+  const keys = named === null ? [] : [`name ${named}`];
+  if (survey.question !== null) keys.push(`question ${sameWords(survey.question)}`);
+  if (keys.length > 0) return keys.find((key) => memory?.knows(key)) ?? keys[0];
+  if (memory === null) return null;
   throw new DeviceError(
     "a memory, and nothing that says which question this is: another one over the same values " +
-      "would get this one's answer. Give the survey a question_id or a question, or the device a " +
-      "question.",
+      "would get this one's answer. Give the survey a name, a question_id or a question, or the " +
+      "device a question.",
   );
 }

@@ -91,6 +91,16 @@ export class Memory {
     return this.#store === other.#store && this.#key === other.#key;
   }
 
+  /** @type {(question: string) => boolean} whether anything was sent for it; a memory that is damaged does not say */
+  knows(question) {
+    try {
+      return this.sent.has(question);
+    } catch (error) {
+      if (error instanceof DeviceError) return false; // told by whoever asks for a report
+      throw error;
+    }
+  }
+
   /**
    * Forget what was sent for a question, so that the next report is drawn anew.
    *

@@ -1,0 +1,222 @@
+"""`freewill trend`: what changes over days, weeks or months."""
+
+import re
+from collections.abc import Sequence
+from contextlib import ExitStack
+from datetime import date
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from freewill.cli import analysis
+from freewill.cli.compare import Of, checked_groups
+from freewill.cli.inputs import evidence_of
+from freewill.cli.options import AsJson, Engine, EngineName, Equal, Strict, numeric, option
+from freewill.cli.questions import Table, parse_of
+from freewill.cli.show import bar_table, remark, room_beside, say, say_json, say_raw, table
+from freewill.cli.standard import called
+from freewill.core.frames import csv_text
+from freewill.core.progress import progress
+from freewill.core.types import FloatArray
+from freewill.errors import EvidenceError, ParameterError, several
+from freewill.present.trends import scaled, sentence, surest
+from freewill.stats import functionals
+from freewill.stats.difference import written
+from freewill.stats.estimators.estimate import default_tolerance
+from freewill.stats.evidence import Evidence
+from freewill.stats.evidence import merge as added
+from freewill.stats.provenance import Body, refuse_shared
+from freewill.stats.trend import Trend
+from freewill.stats.trend import trend as trend_of
+
+_DAY = re.compile(r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
+_BAR = 31  # characters from the lowest end of all periods to the highest
+
+
+def trend(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            help="Evidence with periods; or a file for each period: evidence or, with --survey, "
+            "reports. Or, with --survey, a collector's store."
+        ),
+    ],
+    survey: analysis.ReportsSurvey = None,
+    of: Annotated[Of, option("What may change: shares is every value's share.")] = Of.SHARES,
+    table: Table = None,
+    bins: analysis.Bins = None,
+    level: Annotated[float, numeric("Confidence level of intervals, bands and tests.")] = 0.95,
+    joint: Annotated[
+        bool,
+        option("Make bands and p-values that hold for all that is asked for at once.", "--joint"),
+    ] = False,
+    equal: Equal = False,
+    engine: EngineName = Engine.DUCKDB,
+    strict: Strict = False,
+    rows: analysis.Rows = 26,
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, option("Print CSV, a row a period.", "--csv")] = False,
+    plot: analysis.Picture = None,
+) -> None:
+    """Show shares, the mean or quantiles by period, and test whether they change.
+
+    The first line is a test of the hypothesis that all periods have one distribution. Next comes,
+    for what was asked for, a test that it is constant, and the slope of a straight line through it.
+    Each period has an interval, and a band that holds in all periods at once. Which mechanisms
+    people choose may change from period to period.
+
+    Periods come from a collector's store, from evidence that was collected with `--period`, or from
+    files: a file is then a period, called by the day in its name (week-2026-11-02.parquet) or by
+    its name. People of two periods must be different ones.
+
+    The exit code is 0 whether anything changes or not: scripts read `changes` in `--json`.
+
+    Examples
+    --------
+        freewill trend collector.db --survey survey.json --of mean --plot trend.png
+        freewill trend week1.parquet week2.parquet week3.parquet --bins 10
+    """
+    analysis.only_one(json=as_json, csv=as_csv)
+    if bins is not None and of != Of.SHARES:
+        raise ParameterError(f"--bins {bins} merges values, and --of {of} has none: leave out one.")
+    analysis.check_level(level)
+    analysis.check_picture(plot, analysis.inputs_of(sources, survey))
+    asked = parse_of(table, "--table")
+    with ExitStack() as holding:
+        read = [
+            holding.enter_context(evidence_of([one], survey, engine, strict=strict, of=asked))
+            for one in sources
+        ]
+        names = [called(source) for source in sources]
+        bodies = [Body(body, name) for (body, _), name in zip(read, names, strict=True)]
+        given = _periods(bodies, equal=equal)
+        groups = checked_groups(of, bins, bodies[0].evidence.alphabet)
+        wanted = str(of) if bins is None else functionals.of_groups(groups)
+        with progress("following periods") as show:
+            on_step = analysis.watching(show, default_tolerance(bodies[0].evidence))
+            found = trend_of(given, wanted, level, joint, on_step=on_step, equal=True)
+    if as_json:
+        losses = {"losses": [lost for _, lost in read]} if survey is not None else {}
+        say_json({**found.to_dict(), "sources": names, **losses})
+    elif as_csv:
+        say_raw(csv_text(found.columns()))
+    else:
+        _show(found, rows)
+    if plot is not None:
+        from freewill.present.trends import picture  # noqa: PLC0415
+
+        picture(found, path=plot)
+        analysis.say_drawn(plot)
+    if found.advice:
+        remark(found.advice)
+
+
+def _periods(bodies: Sequence[Body], *, equal: bool) -> Evidence | dict[str, Evidence]:
+    """Return evidence with periods, or evidence of files that are a period each."""
+    if not equal:
+        for one, other in combinations(bodies, 2):
+            refuse_shared(one, other, "--equal")
+    parts = [body.evidence for body in bodies]
+    if all(part.periods for part in parts):
+        return added(parts)
+    known = next((body for body in bodies if body.evidence.periods), None)
+    unknown = next(body.name for body in bodies if not body.evidence.periods)
+    if known is not None:
+        raise EvidenceError(
+            f"{known.name} has periods, and {unknown} has none: collect it with --period, or name "
+            f"files that are a period each."
+        )
+    if len(bodies) == 1:
+        raise EvidenceError(
+            f"{unknown} has no periods, and a trend is over some: name a file for each period."
+        )
+    return dict(zip(_names([body.name for body in bodies]), parts, strict=True))
+
+
+def _names(sources: Sequence[str]) -> list[str]:
+    """Return what periods are called: by the days in the files' names, where each has its own.
+
+    >>> _names(["w/2026-11-02.parquet", "w/2026-11-09.parquet"]), _names(["a/w1.csv", "a/w2.csv"])
+    (['2026-11-02', '2026-11-09'], ['w1', 'w2'])
+    """
+    stems = [Path(source).stem for source in sources]
+    days = [_DAY.findall(stem) for stem in stems]
+    if all(len(found) == 1 and _is_day(found[0]) for found in days):
+        names = [found[0] for found in days]
+        if len(set(names)) == len(names):
+            return names
+    return stems if len(set(stems)) == len(stems) else list(sources)
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _show(found: Trend, rows: int) -> None:
+    """Print the verdict, and the periods of one functional, or the slopes of several."""
+    say(found.verdict)
+    if len(found.of) == 1:
+        say(sentence(found, 0))
+    people = several(sum(found.people), "person")
+    say(f"\n{several(len(found), 'period')}, {people}, {found.alphabet}; {_intervals(found)}\n")
+    if len(found.of) == 1:
+        _show_periods(found, rows)
+    else:
+        _show_functionals(found, rows)
+
+
+def _intervals(found: Trend) -> str:
+    kind = f"{100 * found.level:.12g} % intervals"
+    return f"{kind}{', in percent' if found.shares else ''}"
+
+
+def _show_periods(found: Trend, rows: int) -> None:
+    first = max(len(found) - rows, 0) if rows else 0
+    columns = [column[first:, 0] for column in scaled(found)]
+    names, people = found.periods[first:], found.people[first:]
+    heads = ["period", "people", "point", "low", "high", "band low", "band high"]
+    lines = [
+        [name, f"{many:,}", *(f"{number:.5g}" for number in numbers)]
+        for name, many, *numbers in zip(names, people, *columns, strict=True)
+    ]
+    bar_table(heads, lines, _bars(columns[1], columns[2], room_beside([heads, *lines], _BAR)))
+    if first:
+        say(f"\n{several(first, 'earlier period')} with --rows 0, --csv or --json.")
+
+
+def _show_functionals(found: Trend, rows: int) -> None:
+    points = scaled(found)[0]
+    scale = 100 if found.shares else 1
+    places = surest(found, rows or len(found.of))
+    lines = [
+        [
+            found.of[place],
+            *(f"{end:.5g}" for end in (points[0, place], points[-1, place])),
+            *(
+                f"{scale * end[place]:+.4g}"
+                for end in (found.slope, found.slope_low, found.slope_high)
+            ),
+            written(float(found.p_constant[place])),
+        ]
+        for place in places
+    ]
+    heads = ["of", "first", "last", f"a {found.unit}", "low", "high", "constant"]
+    table(heads, lines, numbers=range(1, 6))
+    left = len(found.of) - len(places)
+    if left:
+        say(f"\n{left:,} more with --rows 0, --csv or --json.")
+
+
+def _bars(low: FloatArray, high: FloatArray, width: int) -> list[str]:
+    """Draw intervals from the lowest end of all to the highest."""
+    if width < 4:
+        return [""] * len(low)
+    span = max(float(high.max() - low.min()), np.finfo(float).tiny)
+    ends = [np.rint((width - 1) * (end - low.min()) / span).astype(int) for end in (low, high)]
+    return [" " * first + "░" * (last - first + 1) for first, last in zip(*ends, strict=True)]

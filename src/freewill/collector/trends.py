@@ -1,0 +1,119 @@
+"""What changed from period to period, of what is stored now: for those who may see it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from freewill.collector.answers import RefusedError
+from freewill.collector.questions import Subject, lines_of
+from freewill.collector.surveys import people_of
+from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.questionnaire import Questionnaire
+from freewill.domain.survey import Survey
+from freewill.errors import FreewillError, closest, several, shown
+from freewill.stats.evidence import Evidence
+from freewill.stats.functionals import of_groups
+from freewill.stats.periods import with_periods
+from freewill.stats.trend import trend
+
+if TYPE_CHECKING:
+    from freewill.collector.estimates import Estimates
+
+OF = ("mean", "median", "shares")
+"""What may be asked about: shares are of values, or of neighbours where these are many."""
+_MOST_VALUES, _MOST_SHARES = 512, 64
+"""Values up to which a trend takes seconds, and labels whose shares are shown."""
+_ELSEWHERE = "Download the evidence, and run `freewill trend`, which has more time."
+
+
+class Asked(NamedTuple):
+    """What a trend is asked of."""
+
+    subject: Subject
+    of: str
+
+
+def asked_of(key: str, survey: Survey, query: Sequence[tuple[str, str]]) -> Asked:
+    """Return what a query asks for: `of=mean`, and of several questions also `question=age`."""
+    given: dict[str, str] = {}
+    names = ("of", "question") if isinstance(survey, Questionnaire) else ("of",)
+    for name, text in query:
+        if name not in names or name in given:
+            what = "was given twice" if name in given else "is none of what may be asked"
+            raise _wrong(f"{shown(name)} {what}", f"Ask for ?{'= and &'.join(names)}=.")
+        given[name] = text
+    alphabet, questions = survey.alphabet, tuple[str, ...]()
+    if isinstance(survey, Questionnaire):
+        known = list(survey.questions)
+        question = given.get("question", "")
+        if question not in known:
+            advice = f"Ask for &question= one of {', '.join(known)}.{closest(question, known)}"
+            raise _wrong(f"question={shown(question)}", advice)
+        alphabet, questions = survey.questions[question].alphabet, (question,)
+    may = [of for of in OF if _suits(of, alphabet)]
+    of = given.get("of", may[0])
+    if of not in may:
+        raise _wrong(f"of={shown(of)} of {alphabet}", f"Ask for ?of= one of {', '.join(may)}.")
+    return Asked(Subject(key, questions), of)
+
+
+def _suits(of: str, alphabet: Alphabet) -> bool:
+    axes = 0 if alphabet.plane is None else len(alphabet.axes)
+    return of == "shares" or axes == 1 or (axes == 2 and of == "mean")
+
+
+def _wrong(what: str, advice: str) -> RefusedError:
+    return RefusedError(422, what, advice)
+
+
+@dataclass(eq=False)
+class Trends:
+    """The last trend of each survey that somebody asked for, until somebody else answers."""
+
+    estimates: "Estimates"
+    _latest: dict[Asked, tuple[int, dict[str, Any]]] = field(default_factory=dict)
+
+    def made(self, asked: Asked) -> dict[str, Any]:
+        """Return the trend of what is stored now, as JSON has it."""
+        source, subject = self.estimates.source, asked.subject
+        with source.store.view() as view:
+            stored = source.survey(view, subject.survey)
+            people = people_of(view, stored)
+            before = self._latest.get(asked)
+            if before is not None and before[0] == people:
+                return before[1]
+            evidence = self.estimates.records.about(view, stored, people, subject.of)
+            if not evidence.held or evidence.alphabet.size > _MOST_VALUES:
+                many = several(evidence.alphabet.size, "value")
+                what = f"a trend of {many}" if evidence.held else "a trend of reports beyond memory"
+                raise RefusedError(409, f"{what} takes too long for a server", _ELSEWHERE)
+            document = self._document(evidence, asked.of)
+        answer = {**document, "survey": stored.id}
+        self._latest[asked] = people, answer
+        return answer
+
+    def _document(self, evidence: Evidence, of: str) -> dict[str, Any]:
+        """Return the trend over the periods of which an estimate is shown."""
+        least = self.estimates.min_people
+        enough = [one for one in evidence.periods if one.evidence.people >= least]
+        if len(enough) < 2:
+            raise RefusedError(
+                409,
+                f"{several(len(enough), 'period')} with {several(least, 'person')} at least, and a "
+                f"trend is over two or more",
+                "Wait for the next period. The survey says how long one is (`period`).",
+            )
+        kept = with_periods([(one.start, one.end, one.evidence) for one in enough])
+        groups = lines_of(kept.alphabet)
+        if of == "shares" and groups.count > _MOST_SHARES:
+            what = f"the shares of {several(groups.count, 'label')} over time"
+            raise RefusedError(409, f"{what} are too many to show", _ELSEWHERE)
+        try:
+            found = trend(kept, of_groups(groups) if of == "shares" else of)
+        except FreewillError as error:
+            raise RefusedError(409, str(error), _ELSEWHERE) from None
+        document = found.to_dict()
+        if left := len(evidence.periods) - len(enough):
+            few = f"{several(left, 'period')} of fewer than {several(least, 'person')} left out."
+            document["advice"] = f"{few} {document['advice']}".strip()
+        return document

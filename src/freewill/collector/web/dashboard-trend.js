@@ -1,0 +1,209 @@
+/**
+ * @file Over time: the mean, the median or a share by period, with its band, and whether it changes.
+ */
+
+import { RefusedError } from "./dashboard-api.js";
+import { axis, base, draw, plain, theme } from "./dashboard-charts.js";
+import { count, figure, sentence, shortened, table } from "./dashboard-words.js";
+import { byId, make } from "./parts.js";
+
+/** @typedef {import("./dashboard-charts.js").Theme} Theme */
+/** @typedef {import("./dashboard-charts.js").Figure} Figure */
+/**
+ * @typedef {object} Functional
+ * @property {string} of
+ * @property {string} verdict
+ * @property {number[]} point
+ * @property {number[]} low
+ * @property {number[]} high
+ * @property {number[]} band_low
+ * @property {number[]} band_high
+ */
+/**
+ * @typedef {object} Changes what the collector answers
+ * @property {string} verdict
+ * @property {string} advice
+ * @property {boolean} shares
+ * @property {number} level
+ * @property {{name: string, people: number}[]} periods
+ * @property {Functional[]} functionals
+ */
+
+/** Milliseconds before somebody new is a reason to ask again: all periods are fitted anew. */
+const PATIENCE = 60_000;
+const NARROW = 640;
+/** What may be asked of each kind of values. */
+const MAY = { linear: ["mean", "median", "shares"], grid: ["mean", "shares"], categorical: ["shares"] };
+const WORDS = { mean: "the mean", median: "the median", shares: "a share" };
+
+/** The card of what changes; it is there as soon as two periods have enough people. */
+export class Trend {
+  /** @type {Changes | null} */
+  #found = null;
+  #asked = { query: "", people: -1, at: -Infinity };
+
+  /** @param {import("./dashboard-api.js").Collector} collector */
+  constructor(collector) {
+    this.collector = collector;
+    byId("trend-of").addEventListener("change", () => this.#ask());
+    byId("trend-which").addEventListener("change", () => this.show());
+    byId("trend-table").addEventListener("toggle", () => this.#fill());
+  }
+
+  /**
+   * Ask what changed, if something may have.
+   *
+   * @param {{live: boolean, people: number, min_people: number}} people
+   * @param {{kind: string}} alphabet of what is looked at
+   * @param {string} question nothing where there is one alone
+   */
+  async follow(people, alphabet, question) {
+    this.question = question;
+    this.#offer(MAY[alphabet.kind]);
+    const same = this.#asked.query === this.#query;
+    const soon = performance.now() - this.#asked.at < PATIENCE;
+    if (!people.live || (same && (soon || this.#asked.people === people.people))) return;
+    const { periods } = await this.collector.json("/periods");
+    const enough = periods.filter((one) => one.people >= people.min_people).length > 1;
+    byId("over-time").hidden = !enough;
+    if (enough) await this.#ask();
+    Object.assign(this.#asked, { query: this.#query, people: people.people, at: performance.now() });
+  }
+
+  /** @param {string[]} may */
+  #offer(may) {
+    const list = byId("trend-of");
+    if ([...list.options].map(({ value }) => value).join() === may.join()) return;
+    list.replaceChildren(...may.map((of) => make("option", { value: of }, WORDS[of])));
+  }
+
+  get #query() {
+    const of = `of=${byId("trend-of").value}`;
+    return this.question ? `${of}&question=${encodeURIComponent(this.question)}` : of;
+  }
+
+  async #ask() {
+    const query = this.#query;
+    this.#asked.query = query;
+    try {
+      const answer = await this.collector.json(`/trend?${query}`);
+      if (query !== this.#query) return;
+      this.#found = answer;
+      byId("trend-note").textContent = `${sentence(answer.verdict)} ${answer.advice}`.trim();
+      this.#choose(answer.functionals);
+    } catch (error) {
+      if (!(error instanceof RefusedError)) throw error;
+      this.#found = null;
+      byId("trend-note").textContent = error.message;
+    }
+    byId("trend").hidden = this.#found === null;
+    await this.show();
+  }
+
+  /** @param {Functional[]} functionals to choose one from, the largest at first */
+  #choose(functionals) {
+    const list = byId("trend-which");
+    const names = functionals.map(({ of }) => of);
+    list.hidden = names.length < 2;
+    if ([...list.options].map(({ value }) => value).join("\n") === names.join("\n")) return;
+    list.replaceChildren(...names.map((name) => make("option", { value: name }, shortened(name, 40))));
+    const last = functionals.map(({ point }) => point.at(-1) ?? 0);
+    list.selectedIndex = this.#found?.shares ? last.indexOf(Math.max(...last)) : 0;
+  }
+
+  /** @returns {Functional | undefined} the one that is looked at */
+  get #one() {
+    return this.#found?.functionals[Math.max(byId("trend-which").selectedIndex, 0)];
+  }
+
+  /** Show what came last, as the person wants it. */
+  async show() {
+    const [found, one] = [this.#found, this.#one];
+    if (found === null || one === undefined) return;
+    const place = byId("trend-chart");
+    byId("trend-caption").textContent = sentence(one.verdict);
+    await draw(place, trendFigure(found, one, theme(), place.clientWidth), words(found, one));
+    this.#fill();
+  }
+
+  /** Put the numbers into their table, if somebody has opened it. */
+  #fill() {
+    const details = byId("trend-table");
+    if (!details.open || this.#found === null || this.#one === undefined) return;
+    details.querySelector(".scroll").replaceChildren(numbers(this.#found, this.#one));
+  }
+}
+
+/** @type {(found: Changes, number: number) => string} */
+const written = ({ shares }, number) => (shares ? `${figure(100 * number)} %` : figure(number));
+
+/** @type {(found: Changes, one: Functional) => string} for those who do not see the chart */
+function words(found, one) {
+  const [first, last] = [found.periods[0], found.periods.at(-1)];
+  const ends = `from ${written(found, one.point[0])} in ${first.name} to ${written(found, one.point.at(-1))} in ${last.name}`;
+  return `${one.of} over ${found.periods.length} periods, ${ends}. ${sentence(one.verdict)}`;
+}
+
+/** @type {(found: Changes, one: Functional, theme: Theme, width: number) => Figure} */
+function trendFigure(found, one, theme, width) {
+  const x = found.periods.map(({ name }) => name);
+  const level = `${Number((100 * found.level).toPrecision(6))} %`;
+  const edge = { x, mode: "lines", line: { width: 0 }, hoverinfo: "skip" };
+  const band = `band that holds in all periods at ${level}`;
+  const hover = x.map((name, at) => {
+    const ends = `${written(found, one.low[at])} to ${written(found, one.high[at])}`;
+    return `${plain(name)}<br>${written(found, one.point[at])} (${ends})<br>${count(found.periods[at].people)} people`;
+  });
+  const data = [
+    { ...edge, y: one.band_low, showlegend: false, meta: "band low" },
+    { ...edge, y: one.band_high, fill: "tonexty", fillcolor: theme.far, name: band, meta: "band high" },
+    {
+      x,
+      y: one.point,
+      mode: "lines+markers",
+      line: { color: theme.share, width: 2 },
+      marker: { color: theme.share, size: 6 },
+      error_y: {
+        type: "data",
+        symmetric: false,
+        array: one.high.map((high, at) => high - one.point[at]),
+        arrayminus: one.low.map((low, at) => one.point[at] - low),
+        color: theme.share,
+        thickness: 1.5,
+        width: 4,
+      },
+      name: `intervals, one by one, at ${level}`,
+      meta: "point",
+      hoverinfo: "text",
+      hovertext: hover,
+    },
+  ];
+  const layout = {
+    ...base(theme),
+    hovermode: "closest",
+    xaxis: axis(theme, "", {
+      type: "date",
+      showgrid: false,
+      // Where periods begin, as many as there is room for.
+      tickvals: x.filter((_, at) => at % Math.ceil((80 * x.length) / Math.max(width, 240)) === 0),
+      tickangle: 0,
+      tickformat: "%-d %b\n%Y",
+    }),
+    yaxis: axis(theme, found.shares ? `share of ${shortened(one.of)}` : shortened(one.of), {
+      ...(found.shares ? { tickformat: ".3~p" } : {}),
+      nticks: 6,
+    }),
+  };
+  return { data, layout, height: width < NARROW ? 320 : 340 };
+}
+
+/** @type {(found: Changes, one: Functional) => HTMLElement} */
+function numbers(found, one) {
+  const rows = found.periods.map(({ name, people }, at) => [
+    name,
+    count(people),
+    ...[one.point, one.low, one.high, one.band_low, one.band_high].map((list) => written(found, list[at])),
+  ]);
+  const heads = ["period", "#people", "#point", "#low", "#high", "#band low", "#band high"];
+  return table(`${one.of} by period`, heads, rows);
+}

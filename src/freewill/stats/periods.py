@@ -1,0 +1,177 @@
+"""Evidence by period: days, weeks or months whose counts are kept apart, and their sum."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from freewill.errors import EvidenceError, shown
+from freewill.stats.evidence import Evidence, checked_evidence, listed, merge
+from freewill.stats.provenance import Parts
+
+_NAMED = 8
+"""Periods that an error names: the last of them."""
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Period:
+    """Days from `start` on, before `end` (None while it goes on), and what was reported then."""
+
+    start: date
+    end: date | None
+    evidence: Evidence = field(repr=False)
+
+    @property
+    def last(self) -> date | None:
+        """The last day of it; None while it goes on."""
+        return None if self.end is None else self.end - _DAY
+
+    def __str__(self) -> str:
+        return f"{self.start}..{self.last}" if self.last else f"since {self.start}"
+
+
+def with_periods(parts: Iterable[Sequence[Any]], beside: Parts = frozenset()) -> Evidence:
+    """Return the sum of evidence of some periods, which keeps them: [(start, end, evidence), ...].
+
+    `start` is a day, a `datetime.date` or a text as "2026-11-02", `end` the first day that belongs
+    to it no more; the last period may go on, and has None. Periods may leave days out, and may not
+    overlap. `beside` are digests of more that the sum was put together from.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> first, second = fw.collect([(coin, [0, 0, 1])]), fw.collect([(coin, [1])])
+    >>> weeks = [("2026-11-02", "2026-11-09", first), ("2026-11-09", None, second)]
+    >>> evidence = fw.with_periods(weeks)
+    >>> evidence.people, [str(period) for period in evidence.periods]
+    (4, ['2026-11-02..2026-11-08', 'since 2026-11-09'])
+    >>> evidence.between(last="2026-11-08") == first
+    True
+    """
+    wanted = "triples (start, end, evidence)"
+    periods = sorted(
+        (_checked(part) for part in listed(parts, "parts", wanted)),
+        key=lambda period: period.start,
+    )
+    if not periods:
+        raise EvidenceError(f"no period: expected {wanted}.")
+    for before, after in pairwise(periods):
+        if before.end is None or before.end > after.start:
+            raise EvidenceError(
+                f"the periods {before} and {after} overlap: expected each to end where the next "
+                f"begins, or before. Only the last may go on."
+            )
+    return _sum(periods, beside)
+
+
+def _checked(part: Any) -> Period:
+    given = tuple(part) if isinstance(part, tuple | list) else ()
+    if len(given) != 3:
+        raise EvidenceError(f"{shown(part)}: expected (start, end, evidence).")
+    start = day(given[0], "start")
+    end = None if given[1] is None else day(given[1], "end")
+    if end is not None and end <= start:
+        raise EvidenceError(
+            f"a period from {start} to {end}: the end is the first day that belongs to it no more, "
+            f"and must be later than the start."
+        )
+    return Period(start, end, _plain(checked_evidence(given[2], "a period")))
+
+
+def day(given: Any, name: str) -> date:
+    """Return a day that was given as one, or as a text.
+
+    >>> day("2026-11-02", "from")
+    datetime.date(2026, 11, 2)
+    """
+    if isinstance(given, str):
+        try:
+            return date.fromisoformat(given)
+        except ValueError:
+            given = shown(given)
+    elif isinstance(given, date) and not isinstance(given, datetime):
+        return given
+    raise EvidenceError(f"{name}={given}: expected a day, as 2026-11-02.")
+
+
+def _plain(evidence: Evidence) -> Evidence:
+    return replace(evidence, periods=()) if evidence.periods else evidence
+
+
+def _sum(periods: Sequence[Period], beside: Parts) -> Evidence:
+    total = merge([period.evidence for period in periods])
+    return replace(total, periods=tuple(periods), parts=total.parts | beside)
+
+
+def between(evidence: Evidence, first: Any = None, last: Any = None) -> Evidence:
+    """Return the evidence of the periods from one day to another, both of them included."""
+    periods = evidence.periods
+    if not periods:
+        raise EvidenceError(
+            "the evidence has no periods, of which some could be taken: a collector's store keeps "
+            "them, fw.with_periods and `freewill collect --period` tell them of other evidence."
+        )
+    begin = periods[0].start if first is None else day(first, "first")
+    end = None if last is None else day(last, "last")
+    for period in periods:
+        cut = period.start < begin and (period.last is None or period.last >= begin)
+        if end is not None and period.start <= end and (period.last is None or period.last > end):
+            cut = True
+        if cut:
+            raise EvidenceError(
+                f"from {begin} to {end or 'the end'} cuts the period {period}, whose reports are "
+                f"counted together. Take whole ones, of {_named(periods)}."
+            )
+    some = [p for p in periods if p.start >= begin and (end is None or p.start <= end)]
+    if not some:
+        raise EvidenceError(
+            f"no period from {begin} to {end or 'the end'}: expected some of {_named(periods)}."
+        )
+    return _sum(some, frozenset())
+
+
+def _named(periods: Sequence[Period]) -> str:
+    more = f"{len(periods) - _NAMED} more, " if len(periods) > _NAMED else ""
+    return more + ", ".join(map(str, periods[-_NAMED:]))
+
+
+def changed(evidence: Evidence, change: Callable[[Evidence], Evidence]) -> Evidence:
+    """Return what a change makes of evidence, made in each of its periods where it has some."""
+    if not evidence.periods:
+        return change(evidence)
+    return _sum(
+        [replace(period, evidence=change(period.evidence)) for period in evidence.periods],
+        frozenset(),
+    )
+
+
+def united_periods(bodies: Sequence[Evidence]) -> tuple[Period, ...]:
+    """Return the periods of evidence that is merged; none where some of it is of no known time.
+
+    Those of the same days are added. Those that overlap otherwise, as a week and its days, become
+    one, from the first day of both to the last: what was counted together cannot be told apart.
+    """
+    if not all(body.periods for body in bodies if body.people):
+        return ()
+    every = sorted((p for body in bodies for p in body.periods), key=lambda period: period.start)
+    together: list[list[Period]] = []
+    for period in every:
+        if together and _reaches(together[-1], period.start):
+            together[-1].append(period)
+        else:
+            together.append([period])
+    return tuple(
+        Period(same[0].start, _end(same), merge([period.evidence for period in same]))
+        for same in together
+    )
+
+
+def _end(same: Sequence[Period]) -> date | None:
+    ends = [period.end for period in same if period.end is not None]
+    return max(ends) if len(ends) == len(same) else None
+
+
+def _reaches(same: Sequence[Period], start: date) -> bool:
+    end = _end(same)
+    return end is None or end > start

@@ -1,0 +1,318 @@
+"""What changes over days, weeks or months: functionals by period, bands and tests of change."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from freewill.core.frames import frame
+from freewill.core.presented import Presented, room
+from freewill.core.types import FloatArray
+from freewill.domain.alphabets.base import Alphabet
+from freewill.errors import EvidenceError, ParameterError, several, shown
+from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
+from freewill.stats.change import Change, Lines, Pooled, change
+from freewill.stats.difference import written
+from freewill.stats.efficient import OneStep
+from freewill.stats.evidence import Evidence
+from freewill.stats.functionals import checked_level, estimable, functionals_of
+from freewill.stats.information import FEW
+from freewill.stats.intervals import Intervals, intervals
+from freewill.stats.spans import Span, spans_of, times_of
+from freewill.stats.weights import Fractions, Nonlinear, Quantiles
+from freewill.stats.work import Work
+
+COLUMNS = ("point", "low", "high", "band_low", "band_high", "standard_error")
+"""Columns of each period and functional, in tables and files."""
+_NAMED = 3
+"""Periods that advice names."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trend(Presented):
+    """Functionals of theta over periods, and whether anything changes.
+
+    `point`, `low`, `high`, `band_low`, `band_high` and `standard_error` have a row a period and a
+    column a functional; of one functional, a number a period. `low` and `high` are intervals of
+    each by itself, the band holds in all periods at once (with `joint`, for all functionals too).
+    `p_value` is of the hypothesis that all periods have one distribution, `p_constant` that the
+    functional is the same in all, `p_slope` that a straight line through it is level. `slope` is
+    the slope of that line in a `unit` of time, between `slope_low` and `slope_high`.
+    """
+
+    of: tuple[str, ...]
+    spans: tuple[Span, ...]
+    times: FloatArray
+    """Of the middle of each period, in units since the first."""
+    unit: str
+    point: FloatArray
+    low: FloatArray
+    high: FloatArray
+    band_low: FloatArray
+    band_high: FloatArray
+    standard_error: FloatArray
+    slope: FloatArray
+    slope_low: FloatArray
+    slope_high: FloatArray
+    p_constant: FloatArray
+    p_slope: FloatArray
+    p_value: float
+    level: float
+    joint: bool
+    shares: bool
+    """Whether each functional is the share of some values."""
+    alphabet: Alphabet = field(repr=False)
+    advice: str = ""
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    @property
+    def periods(self) -> tuple[str, ...]:
+        """What each period is called."""
+        return tuple(span.name for span in self.spans)
+
+    @property
+    def people(self) -> tuple[int, ...]:
+        """How many people reported in each period."""
+        return tuple(span.evidence.people for span in self.spans)
+
+    @property
+    def changes(self) -> bool:
+        """Whether one distribution in all periods is rejected: a p-value below 1 - level."""
+        return self.p_value < 1 - self.level
+
+    @property
+    def verdict(self) -> str:
+        """What the test of the whole distribution says, in words."""
+        said = "the distribution changes" if self.changes else "no change is shown"
+        return f"{said} ({written(self.p_value)})"
+
+    def columns(self) -> dict[str, Any]:
+        """Return one row a period and functional, by column."""
+        many, kinds = len(self.spans), len(self.of)
+        dates = {
+            name: np.repeat([str(getattr(span, name) or "") for span in self.spans], kinds)
+            for name in ("start", "end")
+        }
+        numbers = {name: np.reshape(getattr(self, name), many * kinds) for name in COLUMNS}
+        return {
+            "period": np.repeat(self.periods, kinds).tolist(),
+            **{name: column.tolist() for name, column in dates.items()},
+            "people": np.repeat(self.people, kinds),
+            "of": list(self.of) * many,
+            **numbers,
+        }
+
+    def table(self, backend: Any = "pyarrow") -> Any:
+        """Return one row a period and functional; `backend` is pyarrow, pandas or polars.
+
+        Columns: period, start, end, people, of, point, low, high, band_low, band_high,
+        standard_error. The end is the first day that belongs to a period no more.
+        """
+        return frame(self.columns(), backend)
+
+    def __str__(self) -> str:
+        return "\n".join(room("trends").lines(self))
+
+
+@one_blas_thread
+def trend(
+    evidence: Evidence | Mapping[Any, Evidence],
+    of: Any = "shares",
+    level: float = 0.95,
+    joint: bool = False,
+    *,
+    on_step: OnStep | None = None,
+    equal: bool = False,
+) -> Trend:
+    """Return functionals of theta in each period, with bands, and test whether anything changes.
+
+    `evidence` has periods (a collector's, or `fw.with_periods`), or is a mapping of days, as
+    "2026-11-02", or of other names in their order, to evidence. `of`, `level` and `joint` are as in
+    `intervals`. People of two periods must be different ones: a mapping to evidence that shows to
+    be of the same people is refused unless `equal` is True.
+
+    Periods are independent, so that intervals at the level L^(1/T) hold in all T of them at once in
+    L of all cases: that is the band. The tests are those of `change`; mechanisms, and how many
+    people choose each, may differ from period to period. The test of the whole distribution and
+    those of functionals are of different hypotheses. With `joint` p-values of functionals count
+    that so many were looked at (Holm). A period of nobody, or of one person, is left out.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> weeks = {"2026-11-02": [600, 400], "2026-11-09": [580, 420], "2026-11-16": [540, 460]}
+    >>> evidence = {day: fw.collect([(coin, [0, 1], counts)]) for day, counts in weeks.items()}
+    >>> print(fw.trend(evidence, fw.functionals.values(["yes"])))
+    the distribution changes (p = 0.021)
+    the share of yes changes (p = 0.031): -6.49 points a week (-11.2 to -1.8; p = 0.012)
+    3 periods from 2026-11-02 to 2026-11-16, 3,000 people
+    95% intervals, and in brackets the band of all periods
+      2026-11-02  71.64  (65.01 to 78.21)  [63.55 to 79.64]
+      2026-11-09  67.31  (60.64 to 73.93)  [59.18 to 75.38]
+      2026-11-16  58.66  (51.95 to 65.34)  [50.48 to 66.8]
+    """
+    level, wanted = checked_level(level), functionals_of(of)
+    for name, given in (("joint", joint), ("equal", equal)):
+        if not isinstance(given, bool | np.bool_):
+            raise ParameterError(f"{name}={shown(given)}: expected True or False.")
+    every = spans_of(evidence, equal=bool(equal))
+    spans = tuple(span for span in every if span.evidence.people > 1)
+    if len(spans) < 2:
+        raise EvidenceError(
+            f"a trend of {several(len(every), 'period')}, {len(spans)} of them with two people at "
+            f"least: expected two such periods."
+        )
+    times, unit = times_of(spans)
+    alphabet, work = spans[0].evidence.alphabet, Work(on_step)
+    work.expect(3 * len(spans), 1)
+    pooled = Pooled.of([span.evidence for span in spans], work)
+    tests = change(pooled, times, linearised(wanted, alphabet, pooled.theta), Work(None))
+    work.solved(len(spans))
+    each, bands = _intervals(spans, wanted, level, bool(joint), pooled.mode, work)
+    columns = {**_columns(each, bands), **_lines(wanted, tests, each, times, level, joint)}
+    if each[0].point.ndim == 0:
+        columns = {name: column[..., 0] for name, column in columns.items()}
+    return Trend(
+        of=each[0].of,
+        spans=spans,
+        times=times,
+        unit=unit,
+        **columns,
+        p_value=tests.whole,
+        level=level,
+        joint=bool(joint),
+        shares=_are_shares(wanted, alphabet),
+        alphabet=each[0].alphabet,
+        advice=_advice(every, each),
+    )
+
+
+def linearised(wanted: Any, alphabet: Alphabet, theta: FloatArray) -> FloatArray:
+    """Return weights that change where what is asked for does, to first order about theta.
+
+    A quantile q of all periods changes where F(q) does, and a fraction where its gradient says; of
+    anything else that is no sum of shares there are none.
+    """
+    if isinstance(wanted, Nonlinear):
+        asked = wanted.on(alphabet)
+        if not isinstance(asked, Fractions) or asked.quantiles is not None:
+            return np.empty((0, alphabet.size))
+        top, top_gradient, bottom, gradient = asked.at(asked.rows @ theta)
+        ratio = (top / bottom)[:, None]
+        return np.asarray((top_gradient - ratio * gradient) @ asked.rows / bottom[:, None])
+    weights, quantiles = estimable(wanted, alphabet)
+    if quantiles is None:
+        return weights.rows
+    curve = np.concatenate(
+        [np.zeros((1, alphabet.size)), weights.rows, np.ones((1, alphabet.size))]
+    )
+    heights = np.maximum.accumulate(curve @ theta)
+    places = np.searchsorted(heights, quantiles.levels).clip(1, len(heights) - 1)
+    room_between = np.maximum(heights[places] - heights[places - 1], np.finfo(float).tiny)
+    part = ((np.asarray(quantiles.levels) - heights[places - 1]) / room_between)[:, None]
+    return np.asarray((1 - part) * curve[places - 1] + part * curve[places])
+
+
+def _intervals(
+    spans: Sequence[Span], of: Any, level: float, joint: bool, start: FloatArray, work: Work
+) -> tuple[list[Intervals], list[Intervals]]:
+    """Return intervals of each period, by themselves and such that all hold at once."""
+    each, bands = [], []
+    for span in spans:
+        fit = OneStep(span.evidence, start)
+        each.append(intervals(fit, of, level))
+        bands.append(intervals(fit, of, level ** (1 / len(spans)), joint))
+        work.solved(2)
+    return each, bands
+
+
+def _columns(each: Sequence[Intervals], bands: Sequence[Intervals]) -> dict[str, FloatArray]:
+    """Return what there is of each period and functional."""
+
+    def stacked(some: Sequence[Intervals], name: str) -> FloatArray:
+        return np.stack([np.atleast_1d(getattr(one, name)) for one in some])
+
+    own = {name: stacked(each, name) for name in ("point", "low", "high", "standard_error")}
+    return {**own, "band_low": stacked(bands, "low"), "band_high": stacked(bands, "high")}
+
+
+def _lines(
+    wanted: Any,
+    tests: Change,
+    each: Sequence[Intervals],
+    times: FloatArray,
+    level: float,
+    joint: bool,
+) -> dict[str, FloatArray]:
+    """Return slopes and tests of each functional."""
+    slope, error, p_constant, p_slope = tests.slope, tests.slope_error, tests.constant, tests.level
+    if isinstance(wanted, Quantiles | Nonlinear):
+        points, errors = (
+            np.stack([np.atleast_1d(getattr(one, name)) for one in each])
+            for name in ("point", "standard_error")
+        )
+        lines = Lines.through(times, np.where(errors > 0, errors, np.inf))
+        slope, error = lines.slopes(points), lines.slope_error
+        if not len(p_constant):
+            p_constant, p_slope = lines.p_values(points)
+    if joint:
+        p_constant, p_slope = _holm(p_constant), _holm(p_slope)
+    reach = float(ndtri((1 + level) / 2)) * error
+    return {
+        "slope": slope,
+        "slope_low": slope - reach,
+        "slope_high": slope + reach,
+        "p_constant": p_constant,
+        "p_slope": p_slope,
+    }
+
+
+def _holm(p_values: FloatArray) -> FloatArray:
+    """Return p-values that count that all were looked at.
+
+    >>> _holm(np.array([0.04, 0.01, 0.5]))
+    array([0.08, 0.03, 0.5 ])
+    """
+    order = np.argsort(p_values, kind="stable")
+    counted = p_values[order] * np.arange(len(p_values), 0, -1)
+    adjusted = np.empty_like(p_values)
+    adjusted[order] = np.minimum(np.maximum.accumulate(counted), 1.0)
+    return adjusted
+
+
+def _are_shares(wanted: Any, alphabet: Alphabet) -> bool:
+    if isinstance(wanted, Quantiles | Nonlinear):
+        return False
+    rows = estimable(wanted, alphabet)[0].rows
+    return bool(np.all((rows == 0) | (rows == 1)))
+
+
+def _advice(every: Sequence[Span], each: Sequence[Intervals]) -> str:
+    """Say what was left out, and which periods rest on few people."""
+    left_out = [span.name for span in every if span.evidence.people < 2]
+    few = [span.name for span in every if 2 <= span.evidence.people < FEW]
+    known = [(span.name, one.advice) for span, one in _kept(every, each) if one.advice]
+    parts = []
+    if left_out:
+        parts.append(f"Nobody, or one person, in {_some(left_out)}: left out.")
+    if few:
+        parts.append(
+            f"Fewer than {FEW} people in {_some(few)}: intervals there are wide, and tests find "
+            f"little. Longer periods are known better."
+        )
+    if known:
+        more = f" So in {len(known) - 1} more." if len(known) > 1 else ""
+        parts.append(f"In {known[0][0]}: {known[0][1]}{more}")
+    return " ".join(parts)
+
+
+def _kept(every: Sequence[Span], each: Sequence[Intervals]) -> Any:
+    return zip((span for span in every if span.evidence.people > 1), each, strict=True)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
