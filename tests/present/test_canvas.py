@@ -1,6 +1,7 @@
 """What all pictures share: panels and their labels, edges, reaches, and what they need."""
 
 import builtins
+import pickle
 import sys
 
 import numpy as np
@@ -161,3 +162,10 @@ def test_a_comparison_on_a_map_says_what_its_colours_are():
     said = [axes.get_xlabel() + axes.get_ylabel() for axes in figure.axes]
     assert "difference in a cell (points)" in said
     assert "standard error (points)" in said
+
+
+def test_a_notebook_shows_a_figure_without_pyplot():
+    coin = fw.KRR(fw.Categorical(["yes", "no"]), 2.0)
+    figure = fw.gibu(fw.collect([(coin, [0, 1], [60, 40])])).plot()
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert pickle.loads(pickle.dumps(figure))._repr_png_() == figure._repr_png_()

@@ -68,9 +68,10 @@ def blank_figure(
     """Return a figure that draws to files, whatever the session's own backend is."""
     require_matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-    from matplotlib.figure import Figure  # noqa: PLC0415
 
-    figure = Figure(figsize=(width, height), layout=layout, facecolor="white")
+    from freewill.present.figure import ShownFigure  # noqa: PLC0415
+
+    figure = ShownFigure(figsize=(width, height), layout=layout, facecolor="white")
     FigureCanvasAgg(figure)
     return figure
 
