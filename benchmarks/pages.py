@@ -23,7 +23,7 @@ SECTIONS = {
     "Can I trust an interval?": ("intervals", "cross-tables", "releases"),
     "Can I trust a test?": ("comparison", "free-choice", "fit", "several-checks"),
     "Beside other software": ("reproduce", "field", "several", "joint"),
-    "How fast is it?": ("solver-choice", "records", "families"),
+    "How fast is it?": ("speed", "solver-choice", "records", "families"),
     "Estimates for special cases": (
         "choice-aware",
         "robust",
