@@ -73,7 +73,7 @@ def read(name: str) -> Head:
     title, *lines = (RESULTS / f"{name}.md").read_text(encoding="utf-8").splitlines()
     rows = [found.groups() for found in map(_ROW.match, takewhile(str.strip, lines[1:])) if found]
     texts = [text for key, text in rows if key in ("question", "found")]
-    made = dict(rows[len(texts) :])
+    made: dict[str, str] = dict(rows[len(texts) :])
     if not texts or made.keys() != set(_MADE):
         expected = ", ".join(("question", "found", *_MADE))
         raise ValueError(f"{name}.md begins with no head: expected a table of {expected}.")

@@ -3,13 +3,18 @@
 import inspect
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import freewill as fw
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
 ENTRY = re.compile(r"^\.\. auto(class|function|module):: (?:freewill\.)?([\w.]+)$", re.MULTILINE)
-KINDS = {"class": inspect.isclass, "function": inspect.isroutine, "module": inspect.ismodule}
+KINDS: dict[str, Callable[[object], bool]] = {
+    "class": inspect.isclass,
+    "function": inspect.isroutine,
+    "module": inspect.ismodule,
+}
 
 
 def test_every_public_name_has_one_entry_of_its_kind():
