@@ -1,7 +1,6 @@
 """What all pictures share: panels and their labels, edges, reaches, and what they need."""
 
 import builtins
-import pickle
 import sys
 
 import numpy as np
