@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 # release of somebody else's package cannot break an installation.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
-.PHONY: help demo test test-all tests coverage check style types mutants stress fuzz choice release package bench spark service notebook clean
+.PHONY: help demo test test-all tests coverage check style types mutants stress fuzz choice release package bench spark service notebook docs docs-serve clean
 
 help:
 	@echo "make demo      simulate free-will privacy, then a tour of the collector"
@@ -24,6 +24,7 @@ help:
 	@echo "make choice    every solver on every structure and size, beside the one that is chosen"
 	@echo "make spark     add Spark to .venv (its tests and commands also need Java 17)"
 	@echo "make notebook  add what the tests in a Jupyter notebook need"
+	@echo "make docs      build the documentation into site/; make docs-serve shows it"
 	@echo "make service   add what all of the collector's tests need (and PostgreSQL, Node, Chromium)"
 
 $(READY): requirements/dev.txt pyproject.toml
@@ -107,6 +108,15 @@ notebook: $(READY)
 package: $(READY)
 	$(BIN)/python -m tools.javascript.package
 
+# Dead links and anchors, pages in no menu and names that cannot be documented are errors.
+docs: $(READY)
+	$(INSTALL) --require-hashes -r requirements/docs.txt
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs . site
+	@echo "site/index.html is the documentation."
+
+docs-serve: docs
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory site 8080
+
 choice: $(READY)
 	$(BIN)/python -m benchmarks.choice
 
@@ -114,4 +124,4 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutants .coverage* dist
+	rm -rf $(VENV) .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .mutants .coverage* dist site jupyter_execute

@@ -1,4 +1,4 @@
-"""How often comparisons are right, by simulation: the tables of docs/inference.md.
+"""How often comparisons are right, by simulation: the table of results/comparison.md.
 
 `python -m benchmarks.comparison [--runs 400] [--city FILE] [--people 10000] [MIXTURE ...]` prints
 them in markdown. Two bodies of as many people each choose from the same mechanisms. In the rows of

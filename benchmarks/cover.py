@@ -1,6 +1,6 @@
 """What a cover of the choice costs: people needed for the same standard errors as without one.
 
-`python -m benchmarks.cover > benchmarks/results/cover.md`: seconds. Standard errors are those of
+`python -m benchmarks.cover` writes results/cover.md, in seconds. Standard errors are those of
 `fw.plan`; people needed are as their squares.
 """
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import freewill as fw
+from benchmarks.pages import write
 
 EPSILONS = (0.5, 1.0, 2.0, 3.0)
 AGES = fw.Linear(0, 99, unit="year")
@@ -66,11 +67,10 @@ def rows(menu: str) -> Iterator[str]:
             yield f"| {towards} | {epsilon:g} | {chance} % | {told(cover)} | {costs} |"
 
 
-def main() -> None:
-    """Print a table a menu."""
-    print("# What a cover costs\n\nMade by `python -m benchmarks.cover`.")
-    print(
-        "\nA *cover* ([docs/cover.md](../../docs/cover.md)) moves a choice with the chance in the "
+def page() -> Iterator[str]:
+    """Yield the page: a table a menu."""
+    yield (
+        "A *cover* ([docs/cover.md](../../docs/cover.md)) moves a choice with the chance in the "
         "third column. The next two\nbound the epsilon of the pair (announced, report) under every "
         "choice law, where the first mechanism of the menu\nis announced and where the last is. "
         "Then follows how many times as many people give the same standard error as\nwithout a "
@@ -82,11 +82,10 @@ def main() -> None:
         names = list(mechanisms)
         heads = ["towards", "epsilon", "moved", *(f"pair: {n}" for n in (names[0], names[-1]))]
         heads += [f"people, {shares}" for shares in CHOSEN[menu]]
-        print(f"\n## {menu.capitalize()}, {ASKED[menu]}\n\n{offered}.\n")
-        print(f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
-        for row in rows(menu):
-            print(row)
+        yield f"\n## {menu.capitalize()}, {ASKED[menu]}\n\n{offered}.\n"
+        yield f"| {' | '.join(heads)} |\n|{' --- |' * len(heads)}"
+        yield from rows(menu)
 
 
 if __name__ == "__main__":
-    main()
+    write("cover", "python -m benchmarks.cover", "\n".join(page()))

@@ -13,6 +13,7 @@ import numpy as np
 
 import freewill as fw
 from benchmarks.harness import Figure, Row, limited
+from benchmarks.pages import write
 from freewill.core.types import FloatArray
 
 _PEOPLE = 100_000
@@ -114,30 +115,30 @@ BENCHMARKS = (whole_way,)
 
 
 def main() -> None:
-    """Print the page."""
+    """Write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.families", description=__doc__)
     parser.add_argument("--runs", type=int, default=300)
     runs = parser.parse_args().runs
-    print("# Everyone's own epsilon\n\nMade by `python -m benchmarks.families`.\n")
-    print("Seconds for 100,000 people with epsilons from 0.1 to 5 in 100,000 steps.\n")
+    body = ["Seconds for 100,000 people with epsilons from 0.1 to 5 in 100,000 steps.\n"]
     rows = []
     for kind, alphabet, most in _CASES:
         seconds = timed(kind, alphabet)
         parts = [f"{one:.2f}" for one in (*seconds.values(), sum(seconds.values()))]
         rows.append([kind.name, str(alphabet), *parts, f"{most:g}"])
-    print(_table(["kind", "on", "draw", "evidence", "estimate", "all", "at most"], rows))
-    print("\nError of the information by the Gauss rule, relative to its largest entry.\n")
-    print(_table(["kind", "epsilon", "nodes", "error"], list(rule_errors())))
-    print(
+    body.append(_table(["kind", "on", "draw", "evidence", "estimate", "all", "at most"], rows))
+    body.append("\nError of the information by the Gauss rule, relative to its largest entry.\n")
+    body.append(_table(["kind", "epsilon", "nodes", "error"], list(rule_errors())))
+    body.append(
         f"\n3,000 people, 20 values, epsilon from 0.3 to 4, {runs} surveys (tests: {runs + 100})."
     )
-    print("Dependent: log epsilon falls by 0.04 with each value.\n")
+    body.append("Dependent: log epsilon falls by 0.04 with each value.\n")
     rows = []
     for kind in (fw.KRR, fw.Geometric, fw.RAPPOR):
         shown = [*coverage(kind, runs), *rejected(kind, runs + 100), rejected(kind, 100, 0.04)[0]]
         rows.append([kind.name, *(f"{one:.3f}" for one in shown)])
     head = ["kind", "mean covered", "shares covered", "choice rejected", "laws rejected"]
-    print(_table([*head, "choice rejected, dependent"], rows))
+    body.append(_table([*head, "choice rejected, dependent"], rows))
+    write("families", f"python -m benchmarks.families --runs {runs}", "\n".join(body))
 
 
 if __name__ == "__main__":

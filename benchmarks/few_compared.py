@@ -1,4 +1,4 @@
-"""How often few people are told apart who do not differ, and who do: a table of docs/inference.md.
+"""How often few people are told apart who do not differ, and who do: results/comparison.md.
 
 `python -m benchmarks.few_compared [--runs 1000] [CASE ...]` prints it in markdown. Two bodies of 60
 to 1,000 people each have values from the same truth, and in the last column a quarter as many runs

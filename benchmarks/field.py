@@ -19,7 +19,8 @@ import numpy as np
 
 import freewill as fw
 from benchmarks.environments import NotInstalledError, Rival, rival
-from benchmarks.harness import ROOT, Figure, Row, compared, ratio_of_means
+from benchmarks.harness import Figure, Row, compared, ratio_of_means
+from benchmarks.pages import write
 
 _SIZE, _PEOPLE = 20, 20_000
 _FEW_SEEDS, _SEEDS = 3, 20
@@ -151,9 +152,8 @@ def pure_ldp() -> Iterator[Row]:
 
 BENCHMARKS = (multi_freq_ldpy, pure_ldp)
 
-_HEAD = """# The mechanisms of the field, measured
-
-`python -m benchmarks.field --seeds {seeds}`: {people:,} people, {size} values with shares 1, 1/2,
+_TEXT = """\
+{seeds} seeds, {people:,} people, {size} values with shares 1, 1/2,
 1/3, ...; mean squared errors (times 10^6) to the frequencies among the values, means over the seeds
 with their standard errors. multi-freq-ldpy and pure-ldp draw the reports and aggregate them by all
 post-processings that they have; *theirs* is the one with the least mean. *Ours* is `fw.gibu`,
@@ -213,10 +213,9 @@ def main() -> None:
     # Most of the time is the rivals', who hash in Python: side by side.
     with ThreadPoolExecutor(len(_SCRIPTS)) as pool:
         lines = [line for some in pool.map(lines_of, _SCRIPTS) for line in some]
-    head = _HEAD.format(seeds=seeds, people=_PEOPLE, size=_SIZE)
-    head += f"| {' | '.join(_COLUMNS)} |\n{'| --- ' * len(_COLUMNS)}|\n"
-    path = ROOT / "benchmarks" / "results" / "field.md"
-    path.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+    text = _TEXT.format(seeds=seeds, people=_PEOPLE, size=_SIZE)
+    text += f"| {' | '.join(_COLUMNS)} |\n{'| --- ' * len(_COLUMNS)}|\n"
+    write("field", f"python -m benchmarks.field --seeds {seeds}", text + "\n".join(lines))
 
 
 def _line(one: Errors) -> str:

@@ -18,7 +18,8 @@ import numpy as np
 
 import freewill as fw
 from benchmarks import tables
-from benchmarks.harness import ROOT, ratio_of_means
+from benchmarks.harness import ratio_of_means
+from benchmarks.pages import write
 from benchmarks.tables import Table
 from freewill.numeric.simplex import project
 
@@ -153,11 +154,9 @@ def cases(options: argparse.Namespace) -> Iterator[Case]:
         yield Case(table, people, 10, fw.KRR, 2.0, 1.0)
 
 
-HEAD = """# The joint of two answers, measured
-
-Made by `python -m benchmarks.joint --adult FOLDER --ages FILE --seeds {seeds}` with Freewill
-{release}. People answer two questions, each by its own mechanism (`fw.Each`), and their joint
-distribution is estimated from the same reports: by `fw.gibu`, the maximum likelihood, certified; by
+TEXT = """\
+People answer two questions, each by its own mechanism (`fw.Each`), and their joint distribution is
+estimated from the same reports: by `fw.gibu`, the maximum likelihood, certified; by
 `fw.shrink`; and by `fw.smooth`.
 
 Two ways are naive: each answer's estimate by `fw.gibu` alone, *multiplied*; and the inverse of the
@@ -204,7 +203,7 @@ Of the same estimates, whose ages are then taken together by ten years.
 
 def page(found: Sequence[tuple[Case, dict[str, dict[str, np.ndarray]]]], seeds: int) -> str:
     """Return the page."""
-    lines = [HEAD.format(seeds=seeds, release=fw.__version__)]
+    lines = [TEXT.format(seeds=seeds)]
     shown = (*OURS, *NAIVE, "smooth multiplied")
     columns = ["answers", "epsilons", "people", *shown, *(f"{way} / better naive" for way in OURS)]
     for distance, text in TABLES.items():
@@ -230,8 +229,8 @@ def main() -> None:
     with ProcessPoolExecutor(2) as pool:
         results = pool.map(partial(errors, seeds=options.seeds), measured)
         found = [*zip(measured, results, strict=True)]
-    path = ROOT / "benchmarks" / "results" / "joint.md"
-    path.write_text(page(found, options.seeds), encoding="utf-8")
+    command = f"python -m benchmarks.joint --adult FOLDER --ages FILE --seeds {options.seeds}"
+    write("joint", command, page(found, options.seeds))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Reports of one person, again and again: what several of them tell, and what Bloom RAPPOR costs.
 
-`python -m benchmarks.longitudinal > benchmarks/results/longitudinal.md` writes the page, in some
+`python -m benchmarks.longitudinal` writes results/longitudinal.md, in some
 minutes. `python -m benchmarks.longitudinal large` prints the rows of the last table, each measured
 in a process of its own.
 """
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import freewill as fw
+from benchmarks.pages import write
 
 TIMES = (1, 3, 10, 30)
 PEOPLE, VALUES, RUNS = 10_000, 20, 40
@@ -138,10 +139,6 @@ def large(which: str) -> str:
 
 
 HEAD = f"""\
-# Longitudinal protocols
-
-Made by `python -m benchmarks.longitudinal > benchmarks/results/longitudinal.md`.
-
 epsilon of T reports together, {EPSILON:g} for one and {LIFETIME:g} for a lifetime:
 """
 ERRORS = f"""
@@ -170,12 +167,14 @@ def page() -> Iterator[str]:
 
 
 def main() -> None:
-    """Print the page, or one row of its last table."""
+    """Write the page, or print one row of its last table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.longitudinal", description=__doc__)
     parser.add_argument("only", nargs="?", choices=LARGE)
     only = parser.parse_args().only
-    for line in [large(only)] if only else page():
-        print(line, flush=True)
+    if only:
+        print(large(only))
+    else:
+        write("longitudinal", "python -m benchmarks.longitudinal", "\n".join(page()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Whether plans come true: predicted beside simulated distances, the tables of docs/planning.md.
+"""Whether plans come true: predicted beside simulated distances, the tables of results/planning.md.
 
 `python -m benchmarks.planning [--runs 600] [--city FILE] [--people 1000 10000] [MIXTURE ...]`
 prints them in markdown. Everybody's value is drawn from the truth and their mechanism from the

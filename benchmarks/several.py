@@ -20,7 +20,7 @@ import numpy as np
 import freewill as fw
 from benchmarks import fake_data, tables
 from benchmarks.environments import Rival, rival
-from benchmarks.harness import ROOT
+from benchmarks.pages import write
 from benchmarks.several_page import NAMED, OTHERS, RECORD, SAMPLED, SPLIT, page
 from benchmarks.tables import Table
 
@@ -184,8 +184,8 @@ def main() -> None:
     if options.table:
         print(text)
     else:
-        path = ROOT / "benchmarks" / "results" / "several.md"
-        path.write_text(text, encoding="utf-8")
+        command = f"python -m benchmarks.several --adult FOLDER --seeds {options.seeds}"
+        write("several", command, text)
 
 
 if __name__ == "__main__":

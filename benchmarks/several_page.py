@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import freewill as fw
 from benchmarks.harness import ratio_of_means
 
 if TYPE_CHECKING:
@@ -24,12 +23,10 @@ RECORD = "RS+FD[OUE-z]"
 OTHERS = ("OneOf", "OneOf record", "Each attribute", "Each both")
 """Ours beside these: by what they keep, (a) to (d) of the page."""
 
-HEAD = """# Several questions, measured
-
-Made by `python -m benchmarks.several --adult FOLDER --seeds {seeds}` with Freewill {release} and
-multi-freq-ldpy 0.2.5. Mean squared errors (times 10^6) of the shares of an attribute's values, to
-the frequencies among the people; means over {seeds} seeds, with standard errors. Ratios are those
-of means, ours over theirs: below 1, ours is nearer.
+TEXT = """\
+Beside multi-freq-ldpy 0.2.5. Mean squared errors (times 10^6) of the shares of an attribute's
+values, to the frequencies among the people; means over {seeds} seeds, with standard errors. Ratios
+are those of means, ours over theirs: below 1, ours is nearer.
 
 {data}
 
@@ -107,10 +104,10 @@ def page(results: Sequence[Sequence["Errors"]], promises: Sequence[str], seeds: 
     flat = [errors for some in results for errors in some]
     data = " ".join(_DATA.get(some[0].table.name, some[0].table.name) for some in results)
     data = fill(f"**Data.** {data}", 100)
-    head = HEAD.format(seeds=seeds, release=fw.__version__, data=data)
+    text = TEXT.format(seeds=seeds, data=data)
     certified = "All estimates of ours are certified." if all(e.certified for e in flat) else ""
     long = len(flat[0].rows[RECORD])
-    parts = [head, certified, SAME.format(long=long), *_same(flat), MARGINALS]
+    parts = [text, certified, SAME.format(long=long), *_same(flat), MARGINALS]
     for some in results:
         parts += [f"{some[0].table.name}:", "", *_marginals(some), ""]
     parts += [FAKES.lstrip(), *promises, WHY.format(long=long), *_fakes(flat)]

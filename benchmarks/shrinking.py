@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import freewill as fw
-from benchmarks.harness import ROOT
+from benchmarks.pages import write
 
 _PEOPLE, _SEEDS = 20_000, 10
 _EARLY = 1e-6
@@ -57,9 +57,8 @@ def ratios(size: int, kind: str, epsilon: float, seeds: int) -> Iterator[tuple[s
         yield name, errors[1] / errors[0], errors[2] / errors[0]
 
 
-_HEAD = """# Shares pulled together, measured
-
-`python -m benchmarks.shrinking --seeds {seeds}`: {people:,} people; mean squared errors to the true
+_TEXT = """\
+{seeds} seeds, {people:,} people; mean squared errors to the true
 distribution over those of `fw.gibu` on the same reports, means over the seeds. The first number is
 that of `fw.shrink`, the second that of `fw.em(evidence, delta=1e-6)`, which pulls shares together
 because it stops early. Below 1 is nearer to the truth than the maximum likelihood.
@@ -81,9 +80,8 @@ def main() -> None:
                 cells = [f"{one:.2f}, {other:.2f}" for _, one, other in row]
                 lines.append(f"| {size} | {kind} | {epsilon:g} | {' | '.join(cells)} |")
                 print(lines[-1], flush=True)
-    head = _HEAD.format(seeds=seeds, people=_PEOPLE)
-    path = ROOT / "benchmarks" / "results" / "shrinking.md"
-    path.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+    text = _TEXT.format(seeds=seeds, people=_PEOPLE) + "\n".join(lines)
+    write("shrinking", f"python -m benchmarks.shrinking --seeds {seeds}", text)
 
 
 if __name__ == "__main__":

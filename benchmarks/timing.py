@@ -18,6 +18,7 @@ from scipy.stats import rankdata
 from tools.javascript import in_node, node
 
 import freewill as fw
+from benchmarks.pages import write
 from freewill.device import clock
 from freewill.device.values import as_text
 from freewill.domain.alphabets.base import encode_texts, readable
@@ -174,13 +175,10 @@ def everything(count: int) -> list[list[float]]:
 
 
 def main(count: int) -> None:
-    """Print the table."""
+    """Write the page."""
     head = ["mechanism", *WAYS, DEADLINE, "JavaScript, as drawn", f"JavaScript, {DEADLINE}"]
-    print(
-        f"""# What the clock tells
-
-Made by `python -m benchmarks.timing {count:_} > benchmarks/results/timing.md`.
-
+    lines = [
+        f"""\
 How well the time that a report took tells whether the true value is the likeliest under it (for
 k-RR: whether it is the true value), from {count:,} reports of one value, in Python and in Node:
 the area under the curve, .5 where time tells nothing.
@@ -190,12 +188,13 @@ the area under the curve, .5 where time tells nothing.
 - *for every value* draws a report of each value and hands out the own ({count // 100:,} of them);
 - *at a deadline* is what `Device` does: {QUANTUM / 1e6:g} ms after it was asked, or after twice,
   four times, ... as long ({count // _FEWER:,} reports in Node).
-"""
-    )
-    print(f"| {' | '.join(head)} |")
-    print("| --- " * len(head) + "|")
+""",
+        f"| {' | '.join(head)} |",
+        "| --- " * len(head) + "|",
+    ]
     for mechanism, row in zip(MECHANISMS, everything(count), strict=True):
-        print(f"| {mechanism} | {' | '.join(f'{one:.3f}' for one in row)} |")
+        lines.append(f"| {mechanism} | {' | '.join(f'{one:.3f}' for one in row)} |")
+    write("timing", f"python -m benchmarks.timing {count:_}", "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -41,12 +41,13 @@ WITH_TOOLS = {
     "test_service_drain",
     "test_service_postgres",
     "test_service_postgres_faults",
+    "test_site_looks",
     "test_whole_way",
 }
 """Modules that start a browser, a database or a cluster."""
 ALONE = {"test_experiments"}
 """Modules whose slow tests are the only ones that run what they test."""
-LONG_PAGES = {"new-mechanism.md", "planning.md", "robust.md"}
+LONG_PAGES = {"choose-a-menu.md", "new-mechanism.md", "planning.md", "robust.md"}
 """Pages of the documentation whose examples take seconds."""
 for variable in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(variable, QUICK_JAVA)

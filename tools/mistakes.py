@@ -20,7 +20,7 @@ from freewill.cli import app
 
 _BOX = "│╭╮╰╯─"
 _HEAD = """\
-# Mistakes, and their answers
+# Error messages: common mistakes and what to do
 
 Made by `python -m tools.mistakes > docs/mistakes.md`, which makes each mistake; the tests hold this
 page to it. Commands exit with 2 on bad usage or bad input and with 1 where an estimate failed or a

@@ -16,50 +16,128 @@ _brief.maxlevel, _brief.maxstring, _brief.maxother, _brief.maxlong = 3, 80, 80, 
 
 
 class FreewillError(Exception):
-    """Any error that Freewill raises on purpose; its message is short and safe to print."""
+    """Any error that Freewill raises on purpose; its message is short and safe to print.
+
+    >>> import freewill as fw
+    >>> try:
+    ...     fw.KRR(fw.Linear(0, 4), epsilon=0.0)
+    ... except fw.FreewillError as error:
+    ...     print(error)
+    epsilon=0.0 for k-rr: must be > 0. At 0 a report would be full privacy and tell the collector
+    nothing: choose a small positive epsilon, or send no report.
+    """
 
     def __init__(self, message: object = "") -> None:
         super().__init__(printable(str(message), _LONGEST))
 
 
 class ParameterError(FreewillError, ValueError):
-    """A parameter outside its range: an epsilon that is not positive, a loss out of reach."""
+    """A parameter outside its range: an epsilon that is not positive, a loss out of reach.
+
+    >>> import freewill as fw
+    >>> fw.KRR(fw.Linear(0, 4), epsilon=-1.0)
+    Traceback (most recent call last):
+    freewill.errors.ParameterError: epsilon=-1.0 for k-rr: must be a number > 0 and finite (the
+    larger, the less private). For full privacy, send no report.
+    """
 
 
 class AlphabetError(FreewillError, ValueError):
-    """A value outside the alphabet, or an alphabet that does not fit the mechanism."""
+    """A value outside the alphabet, or an alphabet that does not fit the mechanism.
+
+    >>> import freewill as fw
+    >>> fw.Linear(0, 4).encode([7])
+    Traceback (most recent call last):
+    freewill.errors.AlphabetError: 7 is not in the alphabet (1 such value): expected integers from
+    0 to 4.
+    """
 
 
 class LawError(FreewillError, ValueError):
-    """A law that is not row-stochastic, or an operation that the law does not allow."""
+    """A law that is not row-stochastic, or an operation that the law does not allow.
+
+    >>> import freewill as fw
+    >>> fw.Matrix(fw.Linear(0, 1), [[0.5, 0.4], [0.5, 0.5]])
+    Traceback (most recent call last):
+    freewill.errors.LawError: row 0 of the law sums to 0.9, off by -0.1: each row must sum to 1.
+    """
 
 
 class SpecError(FreewillError, ValueError):
-    """A portable description that is unknown or damaged."""
+    """A portable description that is unknown or damaged.
+
+    >>> import freewill as fw
+    >>> fw.from_spec({"mechanism": "k-xx", "epsilon": 1.0})
+    Traceback (most recent call last):
+    freewill.errors.SpecError: ...
+    """
 
 
 class EvidenceError(FreewillError, ValueError):
-    """Reports or counts that cannot have come from their mechanism."""
+    """Reports or counts that cannot have come from their mechanism.
+
+    >>> import freewill as fw
+    >>> fw.collect([(fw.KRR(fw.Linear(0, 1), epsilon=1.0), [0, 1], [10, -3])])
+    Traceback (most recent call last):
+    freewill.errors.EvidenceError: count -3 at place 1 of k-rr(0..1, epsilon=1): expected whole
+    numbers from 0 to 2^53 (9,007,199,254,740,992).
+    """
 
 
 class IdentifiabilityError(FreewillError, ValueError):
-    """Evidence that cannot tell some directions of theta apart."""
+    """Evidence that cannot tell some directions of theta apart.
+
+    >>> import freewill as fw
+    >>> blind = fw.Matrix(fw.Linear(0, 2), [[0.5, 0.5], [0.5, 0.5], [0.1, 0.9]])
+    >>> fw.inversion(fw.collect([(blind, [0, 1], [30, 70])]))
+    Traceback (most recent call last):
+    freewill.errors.IdentifiabilityError: the law of matrix(0..2, 2 outputs) cannot be inverted: its
+    outputs hold no trace of 1 of 3 directions of theta. Use gibu, ...
+    """
 
 
 class SurveyError(FreewillError, ValueError):
-    """A survey that is damaged, names a mechanism twice, or does not offer what was asked for."""
+    """A survey that is damaged, names a mechanism twice, or does not offer what was asked for.
+
+    >>> import freewill as fw
+    >>> fw.Survey(fw.Categorical(["yes", "no"]), {"coin": fw.KRR(fw.Linear(0, 4), 1.0)})
+    Traceback (most recent call last):
+    freewill.errors.SurveyError: mechanism 'coin' is over 0..4 and the survey over 2 labels: one
+    survey has one alphabet.
+    """
 
 
 class ReportError(FreewillError, ValueError):
-    """Reports that cannot be read or written: a damaged file, wrong columns, invalid rows."""
+    """Reports that cannot be read or written: a damaged file, wrong columns, invalid rows.
+
+    >>> import freewill as fw
+    >>> coin = fw.Categorical(["yes", "no"])
+    >>> fw.read_reports("none.parquet", fw.Survey(coin, {"coin": fw.KRR(coin, epsilon=1.0)}))
+    Traceback (most recent call last):
+    freewill.errors.ReportError: none.parquet: there is no such file or folder.
+    """
 
 
 class DeviceError(FreewillError, ValueError):
-    """A device that cannot report: its memory is damaged or another's, or the choice is taken."""
+    """A device that cannot report: its memory is damaged or another's, or the choice is taken.
+
+    >>> import freewill as fw
+    >>> fw.Device(fw.KRR(fw.Linear(0, 4), 1.0), fw.Memory(), fw.Budget(5))
+    Traceback (most recent call last):
+    freewill.errors.DeviceError: a memory, and nothing that says which question this is: ...
+    """
 
 
 class BudgetError(DeviceError):
-    """A report that would cost more than is left of what the person allows."""
+    """A report that would cost more than is left of what the person allows.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> fw.Device(coin, fw.Memory(), fw.Budget(0.5), question="our-town/tea").row("yes")
+    Traceback (most recent call last):
+    freewill.errors.BudgetError: this report costs epsilon 1, and of the budget of 0.5 there is 0.5
+    left (0 is spent). Nothing was drawn. ...
+    """
 
 
 @contextmanager

@@ -26,8 +26,8 @@ def test_the_same_seeds_give_what_they_gave():
         f"{fingerprint()}. Results that `freewill reproduce` kept are then computed anew by "
         f"themselves. If that is meant, write this fingerprint into DRAWS_AND_ANSWERS, say in "
         f"CHANGELOG.md that seeds give other results, and run the reproduction again before its "
-        f"numbers are cited (docs/reproduce.md). If not, find what changed the draws: a sampler, "
-        f"an estimator, or NumPy's streams (numpy {np.__version__})."
+        f"numbers are cited (benchmarks/results/reproduce.md). If not, find what changed the "
+        f"draws: a sampler, an estimator, or NumPy's streams (numpy {np.__version__})."
     )
 
 

@@ -161,3 +161,14 @@ def test_a_comparison_on_a_map_says_what_its_colours_are():
     said = [axes.get_xlabel() + axes.get_ylabel() for axes in figure.axes]
     assert "difference in a cell (points)" in said
     assert "standard error (points)" in said
+
+
+def test_a_figure_shows_itself_in_a_notebook_whatever_the_backend_is():
+    figure = canvas.blank_figure(4, 3)
+    figure.add_subplot().plot([1, 2])
+    png, shown = figure._repr_png_()
+    assert png.startswith(b"\x89PNG")
+    dots = int.from_bytes(png[16:20]), int.from_bytes(png[20:24])
+    assert dots[0] in range(620, 720)
+    assert dots[1] in range(460, 560)
+    assert shown == {"width": dots[0] // 2, "height": dots[1] // 2}

@@ -60,3 +60,9 @@ def test_three_attributes_have_no_picture():
     part = estimated(fw.Linear(0, 4)).marginal("age", "commute", "vote")
     with pytest.raises(ParameterError, match="--of age,commute"):
         picture_of(part)
+
+
+def test_a_table_of_two_attributes_draws_itself():
+    part = estimated(fw.Linear(0, 4)).marginal("age", "commute")
+    figure = part.plot(intervals=part.intervals())
+    assert [axes.get_xlabel() for axes in figure.axes if axes.images] == ["commute", "commute"]

@@ -40,6 +40,10 @@ class Explanation:
 
     `str` has a picture in letters, a notebook one in SVG (`svg`); `describe` and `for_devices` are
     for JSON. `shown` is the name that people see, where it is translated.
+
+    >>> import freewill as fw
+    >>> fw.explain(fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)).sentences[0]
+    'The chance that your report is your true answer is 73 %.'
     """
 
     warnings: tuple[str, ...]
@@ -85,7 +89,14 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False)
 class SurveyExplanation:
-    """What each choice of a survey promises, by its name, and that the choice itself is seen."""
+    """What each choice of a survey promises, by its name, and that the choice itself is seen.
+
+    >>> import freewill as fw
+    >>> coin = fw.Categorical(["yes", "no"])
+    >>> told = fw.explain(fw.Survey(coin, {"shy": fw.KRR(coin, 1.0), "bold": fw.KRR(coin, 2.0)}))
+    >>> list(told.choices), told.seen
+    (['shy', 'bold'], 'The collector sees which protection you choose. ...')
+    """
 
     title: str
     question: str

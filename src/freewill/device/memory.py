@@ -57,6 +57,13 @@ class Sent:
 
     `mechanism` is the mechanism's id and `words` what it was, for people; `value` is the noisy
     report as a row has it, `report_id` the random id by which a row that comes twice counts once.
+
+    >>> import freewill as fw
+    >>> memory, coin = fw.Memory(), fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> row = fw.Device(coin, memory, fw.Budget(5), question="our-town/tea").row("yes")
+    >>> sent = memory.sent["id our-town/tea"]
+    >>> sent.words, sent.value == row["value"], float(sent.epsilon)
+    ('k-rr(2 labels, epsilon=1)', True, 1.0)
     """
 
     mechanism: str

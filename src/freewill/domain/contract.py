@@ -56,7 +56,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class MechanismCheck:
-    """What all trials of a mechanism found; `passed` where none failed."""
+    """What all trials of a mechanism found; `passed` where none failed.
+
+    >>> import freewill as fw
+    >>> fw.check_mechanism(fw.KRR(fw.Linear(0, 4), epsilon=1.0)).passed
+    True
+    """
 
     mechanism: Any
     findings: tuple[Finding, ...]

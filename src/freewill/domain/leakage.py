@@ -49,6 +49,11 @@ class Leakage(Presented):
     - `entropy`, `mutual_information`: bits unknown before the report, and bits that it tells.
     - `capacity`: the most bits that it tells under any prior, proved up to `capacity_gap`.
     - `min_capacity`: the largest `min_entropy_leakage` under any prior.
+
+    >>> import freewill as fw
+    >>> leak = fw.leakage(fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0))
+    >>> leak.prior_vulnerability, round(leak.posterior_vulnerability, 3), round(leak.capacity, 3)
+    (0.5, 0.731, 0.16)
     """
 
     mechanism: str

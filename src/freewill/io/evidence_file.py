@@ -107,6 +107,13 @@ def load_evidence(path: str | Path, hold: int = streams.HELD_BYTES) -> Evidence:
 
     Reports that do not repeat stay in the file if they are more than `hold` bytes: a solver then
     reads them anew for each pass, and an error tells if they are not the same any more.
+
+    >>> import freewill as fw, tempfile
+    >>> evidence = fw.collect([(fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0), [0, 0, 1])])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fw.save_evidence(evidence, folder + "/monday.parquet")
+    ...     fw.load_evidence(folder + "/monday.parquet").people
+    3
     """
     path = checked_path(path, EvidenceError)
     checked_hold(hold, EvidenceError)

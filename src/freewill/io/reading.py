@@ -26,7 +26,16 @@ _POLL_SECONDS = 0.1
 
 
 class InvalidReports(UserWarning):
-    """Some rows were invalid and were left out of the evidence."""
+    """Some rows were invalid and were left out of the evidence.
+
+    >>> import warnings, freewill as fw, pyarrow as pa
+    >>> survey = fw.Survey(fw.Linear(0, 9), {"mine": fw.KRR(fw.Linear(0, 9), epsilon=1.0)})
+    >>> with warnings.catch_warnings(record=True, action="always") as caught:
+    ...     rows = pa.table({"mechanism": ["mine", "mine"], "report": [7, 12]})
+    ...     evidence = fw.read_reports(rows, survey)
+    >>> evidence.people, caught[0].category.__name__
+    (1, 'InvalidReports')
+    """
 
 
 @dataclass(frozen=True)

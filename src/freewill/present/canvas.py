@@ -71,12 +71,9 @@ def blank_figure(
 ) -> "Figure":
     """Return a figure that draws to files, whatever the session's own backend is."""
     require_matplotlib()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from freewill.present.figures import Picture  # noqa: PLC0415
 
-    figure = Figure(figsize=(width, height), layout=layout, facecolor="white")
-    FigureCanvasAgg(figure)
-    return figure
+    return Picture(figsize=(width, height), layout=layout, facecolor="white")
 
 
 def blank_axes(ax: Any, width: float, height: float) -> "Axes":

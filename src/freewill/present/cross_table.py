@@ -26,6 +26,18 @@ class CrossTable(Presented):
 
     `shares`, and with intervals `low` and `high`, have a row for each value of the first attribute
     and a column for each of the second; behind them stand the margins, and 1 in the corner.
+
+    >>> import numpy as np, freewill as fw
+    >>> coin = fw.Categorical(["yes", "no"])
+    >>> both = fw.Each(tax=fw.KRR(coin, 2.0), road=fw.KRR(coin, 2.0))
+    >>> reports = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.uint8)
+    >>> fit = fw.fit(fw.collect([(both, reports, [400, 150, 150, 300])]))
+    >>> print(fit.marginal("tax", "road").cross())
+    1,000 people, tax by road
+              yes      no      all
+      yes  48.81%   7.76%   56.57%
+      no    7.76%  35.68%   43.43%
+      all  56.57%  43.43%  100.00%
     """
 
     attributes: tuple[str, str]

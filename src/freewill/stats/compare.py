@@ -39,6 +39,16 @@ class Comparison(Presented):
     earth mover's distance (total variation where values have no neighbours) between `emd_low` and
     `emd_high`, in `unit`; nan for more than 1,024 values, and for records without weights.
     `p_value` is of the hypothesis that both come from the same distribution.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=2.0)
+    >>> monday = fw.collect([(coin, [0, 1], [600, 400])])
+    >>> print(fw.compare(monday, fw.collect([(coin, [0, 1], [500, 500])])))
+    they differ (p < 0.0001)
+    total variation 0.13... (0.06... to 0.18...)
+    95% intervals, one by one, of the other 1,000 people less the one 1,000 people
+      yes  -0.1313  (-0.1883 to -0.07415)
+      no   +0.1313  (+0.07415 to +0.1883)
     """
 
     of: tuple[str, ...]

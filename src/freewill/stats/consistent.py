@@ -35,6 +35,13 @@ class ConsistentTables(Presented):
     was, `residual` the largest that is left, which is rounding; `moved` the largest change of a
     share, `change` the sum of the squares of all changes in standard errors, and `gap` bounds by
     how much other consistent tables could be nearer in it.
+
+    >>> import numpy as np, freewill as fw
+    >>> error = np.full((2, 2), 0.01)
+    >>> one, other = ([[0.3, 0.2], [0.1, 0.4]], error), ([[0.26, 0.26], [0.24, 0.24]], error)
+    >>> agreed = fw.consistent({("age", "vote"): one, ("age", "car"): other})
+    >>> agreed["age", "vote"].sum(axis=1).round(3), agreed["age", "car"].sum(axis=1).round(3)
+    (array([0.51, 0.49]), array([0.51, 0.49]))
     """
 
     tables: Mapping[Names, FloatArray]

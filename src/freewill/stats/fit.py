@@ -265,6 +265,12 @@ class Fit(OneStep, Presented):
     one-step estimator, the test of free choice) is computed when it is first needed, and once. A
     fit never changes: reports that came later need another, for which the estimate of this one is
     a warm start.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=2.0)
+    >>> fit = fw.fit(fw.collect([(coin, [0, 1], [600, 400])]))
+    >>> str(fit.estimate.status), fit.intervals().low.round(2), fit.intervals().high.round(2)
+    ('certified', array([0.59, 0.33]), array([0.67, 0.41]))
     """
 
     exact: ClassVar[bool] = True

@@ -30,6 +30,10 @@ class SetAside:
 
     `reports` is how many of the `observed` ones are set aside: what exceeds those that the honest
     are expected to send there, and so not a whole number. `output` is in words of the alphabet.
+
+    >>> import freewill as fw
+    >>> str(fw.SetAside("k-rr(0..19, epsilon=3)", 16, 481, 295.2))
+    '295 of 481 reports of 16 by k-rr(0..19, epsilon=3)'
     """
 
     mechanism: str

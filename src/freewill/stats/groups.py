@@ -34,6 +34,12 @@ class Group:
     Outputs that repeat are counted: `table` holds the distinct ones, in a fixed order, and their
     counts. Others stay as they came, in one or more `streams`. `name` is the mechanism's name in
     the survey, where it came from one.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=2.0)
+    >>> group = fw.collect([(coin, [0, 1], [600, 400])]).groups[0]
+    >>> group.mechanism.name, group.people, group.outputs, group.counts
+    ('k-rr', 1000, array([0, 1]), array([600, 400]))
     """
 
     mechanism: Mechanism

@@ -23,6 +23,14 @@ class Independence(Presented):
     `p_value` is of the hypothesis that they are, and `holds` whether it is not rejected at the
     level. `people` are those who reported both, `directions` how many kinds of dependence were
     looked for.
+
+    >>> import numpy as np, freewill as fw
+    >>> coin = fw.Categorical(["yes", "no"])
+    >>> both = fw.Each(tax=fw.KRR(coin, 2.0), road=fw.KRR(coin, 2.0))
+    >>> reports = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=np.uint8)
+    >>> test = fw.independent(fw.collect([(both, reports, [400, 150, 150, 300])]), "tax", "road")
+    >>> test.holds, test.people, test.verdict
+    (False, 1000, 'tax and road depend on each other (p < 0.0001)')
     """
 
     attributes: tuple[str, str]

@@ -46,6 +46,13 @@ class Intervals(Presented):
     `critical` is the number of standard errors that the interval reaches: 1.96 for one by one at
     95 %, more for bands. `effective_people` is on how many people each functional rests
     (`Information.shape`). `advice` says what is hardly known, and what rests on few people.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=2.0)
+    >>> print(fw.intervals(fw.collect([(coin, [0, 1], [600, 400])])))
+    95% intervals, one by one, from 1,000 people
+      yes  0.6313  (0.5911 to 0.6712)
+      no   0.3687  (0.3288 to 0.4089)
     """
 
     of: tuple[str, ...]

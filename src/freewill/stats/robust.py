@@ -32,11 +32,12 @@ from freewill.stats.estimators.estimate import (
 )
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence
+from freewill.stats.explanations import FORGED, Misfit
 from freewill.stats.forged import Forgery, SetAside, apart, in_words
 from freewill.stats.groups import Group, name_of
 from freewill.stats.information import Information, several_people
 from freewill.stats.intervals import Intervals, intervals
-from freewill.stats.misfit import FORGED, Misfit, judged
+from freewill.stats.misfit import judged
 from freewill.stats.splits import refuse_several
 
 _LEVEL = 0.95
@@ -58,6 +59,13 @@ class RobustEstimate(Estimate):
     shares of the mechanisms among the honest, or given the choice law. `honest_shares` are the
     former, in the order of `mechanisms`. `watched` are the mechanisms whose reports may be set
     aside: all but those that report bits.
+
+    >>> import freewill as fw
+    >>> dice = fw.Linear(1, 6)
+    >>> groups = [(fw.KRR(dice, epsilon), range(6), [100] * 6) for epsilon in (1.0, 2.0)]
+    >>> safe = fw.robust(fw.collect(groups))
+    >>> safe.set_aside, safe.kept.people
+    ((), 1200)
     """
 
     set_aside: tuple[SetAside, ...]

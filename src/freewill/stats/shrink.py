@@ -47,6 +47,12 @@ class ShrunkEstimate(Estimate):
 
     `df` is how many shares the reports tell in spite of these: k - 1 where nothing is pulled. `gap`
     bounds what the likelihood of all, per person who reported, has left to gain.
+
+    >>> import freewill as fw
+    >>> dice = fw.KRR(fw.Linear(1, 6), epsilon=1.0)
+    >>> evidence = fw.collect([(dice, range(6), [30, 22, 18, 17, 19, 20])])
+    >>> fw.gibu(evidence).theta.round(2), fw.shrink(evidence).theta.round(2)
+    (array([0.49, 0.2 , 0.06, 0.03, 0.1 , 0.13]), array([0.24, 0.17, 0.14, 0.14, 0.15, 0.16]))
     """
 
     strength: float

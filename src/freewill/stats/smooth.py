@@ -51,6 +51,14 @@ class SmoothEstimate(Estimate):
     is the largest gap of the fits that the average is made of, each about the likelihood over its
     own sieve, and the status is "certified" only if all of them are. Nothing of that bounds the
     distance to the truth. `log_likelihood` is that of the average, at most `gibu`'s.
+
+    >>> import numpy as np, freewill as fw
+    >>> ages, rng = fw.Linear(0, 29), np.random.default_rng(1)
+    >>> noise = fw.Geometric(ages, epsilon=0.2)
+    >>> true = np.clip(rng.normal(15, 4, 5_000).round(), 0, 29).astype(int)
+    >>> even = fw.smooth(fw.collect([(noise, noise.obfuscate(true, rng))]))
+    >>> str(even.status), even.fits[0].width, round(sum(one.weight for one in even.fits), 9)
+    ('certified', 0.0, 1.0)
     """
 
     fits: tuple[Fit, ...] = field(repr=False)

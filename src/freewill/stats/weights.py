@@ -42,7 +42,13 @@ class Weights:
 
 @dataclass(frozen=True)
 class Functionals:
-    """Something to ask of theta on whatever alphabet it is on."""
+    """Something to ask of theta on whatever alphabet it is on.
+
+    >>> import freewill as fw
+    >>> tens = fw.functionals.bins(10)
+    >>> isinstance(tens, fw.Functionals), tens.what
+    (True, 'bins of 10 values')
+    """
 
     what: str
     on: Callable[[Alphabet], Weights]

@@ -57,6 +57,11 @@ class Alphabet(Protocol):
     """The finite set of values that a person may have, with a distance.
 
     What others need to know of its geometry they ask for here, never for the class.
+
+    >>> import freewill as fw
+    >>> ages = fw.Linear(20, 24)
+    >>> ages.size, ages.encode([22]), ages.decode([2])
+    (5, array([2]), array([22]))
     """
 
     @property

@@ -37,6 +37,12 @@ class JointAudit(Audit):
 
     `parts` holds each attribute to its own promise. `first`, `second` and `output` have an entry an
     attribute: together they are the records that are told apart best.
+
+    >>> import freewill as fw
+    >>> coin = fw.Categorical(["yes", "no"])
+    >>> audit = fw.audit(fw.Each(tax=fw.KRR(coin, 1.0), road=fw.KRR(coin, 2.0)))
+    >>> audit.holds, round(audit.epsilon, 6), [(name, str(one.claim)) for name, one in audit.parts]
+    (True, 3.0, [('tax', '1-LDP'), ('road', '2-LDP')])
     """
 
     parts: tuple[tuple[str, Audit], ...] = ()
@@ -68,7 +74,13 @@ class JointAudit(Audit):
 
 @dataclass(frozen=True)
 class ExactJointAudit(ExactAudit):
-    """What the sampler's own numbers prove of all attributes together, and of each by itself."""
+    """What the sampler's own numbers prove of all attributes together, and of each by itself.
+
+    >>> import freewill as fw
+    >>> coin = fw.Categorical(["yes", "no"])
+    >>> fw.audit(fw.Each(tax=fw.KRR(coin, 1.0), road=fw.KRR(coin, 2.0)), exact=True).row()[:3]
+    ['3-LDP in all', '3, within the claim by ... of it', 'PROVED']
+    """
 
     parts: tuple[tuple[str, ExactAudit], ...] = ()
 

@@ -55,6 +55,11 @@ class LossAudit(Presented, Outcome):
 
     `adversary_loss` and `user_loss` come from the law, `optimum` is the most that any law within
     the user's `quality_loss` = Q could give.
+
+    >>> import freewill as fw
+    >>> audit = fw.audit(fw.Shokri(fw.Linear(0, 4), quality_loss=1.0))
+    >>> audit.holds, round(audit.adversary_loss, 3), round(audit.optimum, 3)
+    (True, 1.0, 1.0)
     """
 
     claim: AdversaryLoss

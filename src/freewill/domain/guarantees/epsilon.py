@@ -38,6 +38,11 @@ class Audit(Presented, Outcome):
     all that the rounding of its numbers lets us know, at any pair of values: epsilon + resolution
     unless given. `warnings` say where the promise is
     empty in human terms.
+
+    >>> import freewill as fw
+    >>> audit = fw.audit(fw.KRR(fw.Linear(0, 4), epsilon=1.0))
+    >>> audit.holds, audit.tight, round(audit.epsilon, 6), (audit.first, audit.second)
+    (True, True, 1.0, (0, 1))
     """
 
     claim: Guarantee

@@ -49,6 +49,11 @@ class ExactAudit(Presented, Outcome):
     was not. `least` is the least claim that is granted, for the rounding of a claim computed from
     a table or for that of sums: `realised` unless given. `warnings` say where the promise is empty
     in human terms.
+
+    >>> import freewill as fw
+    >>> proof = fw.audit(fw.KRR(fw.Linear(0, 4), epsilon=1.0), exact=True)
+    >>> proof.holds, proof.full, proof.same_support, proof.entries
+    (True, True, True, 25)
     """
 
     claim: Promise

@@ -58,7 +58,15 @@ class PairEpsilon:
 
 @dataclass(frozen=True)
 class PairAudit(Presented):
-    """What each mechanism of a survey tells by its choice and its report together, by name."""
+    """What each mechanism of a survey tells by its choice and its report together, by name.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 1)
+    >>> survey = fw.Survey(line, {"shy": fw.KRR(line, 1.0), "bold": fw.KRR(line, 3.0)})
+    >>> audit = fw.audit(survey, choice={"shy": [0.2, 0.8], "bold": [0.8, 0.2]})
+    >>> audit.holds, audit.worst, round(audit["shy"].epsilon, 3)
+    (False, 'bold', 2.386)
+    """
 
     pairs: Mapping[str, PairEpsilon]
 

@@ -142,6 +142,11 @@ class AdversaryLoss:
 
     `user_loss` is what the user pays for it, and `entropy` how many bits of the value remain
     unknown to whoever sees the output. It bounds no ratio of probabilities, hence no epsilon.
+
+    >>> import freewill as fw
+    >>> promise = fw.Shokri(fw.Linear(0, 4), quality_loss=1.0).guarantee()
+    >>> round(promise.adversary_loss, 3), promise.user_loss, round(promise.entropy, 2)
+    (1.0, 1.0, 2.18)
     """
 
     adversary_loss: float

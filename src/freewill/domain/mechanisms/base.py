@@ -46,6 +46,11 @@ class Mechanism(Protocol):
 
     A mechanism is a frozen dataclass. `obfuscate`, `operator` and `guarantee` speak of one and
     the same law; the contract suite holds them to it.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> coin.name, str(coin.guarantee()), coin.law().round(2).tolist()
+    ('k-rr', '1-LDP', [[0.73, 0.27], [0.27, 0.73]])
     """
 
     name: ClassVar[str]

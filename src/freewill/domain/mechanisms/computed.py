@@ -60,6 +60,11 @@ class NoisyTable(Noisy, Computed, Protocol):
 
     The table is computed for `inner_epsilon`, which is smaller than epsilon by as much as rounding
     may add to any log P(y | x) - log P(y | x'), so that the promise holds to the last digit.
+
+    >>> import freewill as fw
+    >>> table = fw.Staircase(fw.Linear(0, 4), epsilon=1.0)
+    >>> fw.NoisyTable in type(table).__mro__, 0 < table.epsilon - table.inner_epsilon < 1e-12
+    (True, True)
     """
 
     def __post_init__(self) -> None:

@@ -23,7 +23,13 @@ _MANY = 1000
 
 
 class Noisy(Mechanism, Protocol):
-    """A mechanism that an epsilon makes, which it also promises."""
+    """A mechanism that an epsilon makes, which it also promises.
+
+    >>> import freewill as fw
+    >>> noisy = fw.Geometric(fw.Linear(0, 4), epsilon=0.5)
+    >>> fw.Noisy in type(noisy).__mro__, noisy.epsilon, noisy.guarantee().epsilon
+    (True, 0.5, 0.5)
+    """
 
     on: ClassVar[Any] = Alphabet
     """The kind of alphabet that it works on."""

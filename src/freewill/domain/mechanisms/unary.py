@@ -48,6 +48,11 @@ class UnaryEncoding(Mechanism, Protocol):
 
     P(v | x) = c_v (1 + (e^epsilon - 1) v_x) with e^epsilon = p (1 - q) / (q (1 - p)). A kind says
     what its two chances are; all else follows from these numbers, to the last digit.
+
+    >>> import freewill as fw
+    >>> bits = fw.OUE(fw.Linear(0, 3), epsilon=1.0)
+    >>> fw.UnaryEncoding in type(bits).__mro__, bits.own.nearest, round(bits.other.nearest, 3)
+    (True, 0.5, 0.269)
     """
 
     full_rank: ClassVar[bool] = True

@@ -76,6 +76,10 @@ def spark_session(options: Mapping[str, str] | None = None) -> Any:
     `options` are Spark's own, such as {"spark.master": "local[2]"}, for a session that starts, or
     {"spark.remote": "sc://host"} for Spark Connect. Its workers run the Python that the option
     `spark.pyspark.python` or the variable PYSPARK_PYTHON names and, if neither does, this one.
+
+    >>> import freewill as fw
+    >>> session = fw.spark_session({"spark.master": "local[2]"})  # doctest: +SKIP
+    >>> fw.read_reports("reports.parquet", "survey.json", engine="spark")  # doctest: +SKIP
     """
     try:
         from pyspark.sql import SparkSession  # noqa: PLC0415

@@ -95,16 +95,17 @@ class Sums:
 class Operator(Protocol):
     """P(y | x) for observed outputs y (rows) and all values x of the alphabet (columns).
 
-    Rows are stored up to a factor, P(y | x) = exp(log_scale[y]) * row[y, x], so that the
-    largest entry of a row is near 1 however improbable the output is. No estimate of theta
-    depends on the factor; only the log-likelihood adds it back.
+    Rows are stored up to a factor, P(y | x) = exp(log_scale[y]) * row[y, x], so that the largest
+    entry of a row is near 1 however improbable the output is. Only the log-likelihood adds it back.
 
-    All products but one kind are accurate entry by entry: sums of terms of one sign. `exact`
-    says so. What an FFT returns is accurate relative to its largest entry only, and
-    `forward_within` and `adjoint_within` then look up what it does not get right.
+    All products but those by FFT are accurate entry by entry (`exact`). What an FFT returns is so
+    relative to its largest entry; `forward_within` and `adjoint_within` look up what it got wrong.
+    An operator names this class as its base, inherits what its products or rows can answer, and
+    answers anew what its structure makes cheaper or more exact.
 
-    An operator names this class as its base and inherits what its two products, or its rows as an
-    array, can answer; it answers anew what its structure makes cheaper or more exact.
+    >>> import numpy as np, freewill as fw
+    >>> fw.KRR(fw.Linear(0, 2), epsilon=1.0).operator([0, 2]).adjoint(np.ones(2)).round(3)
+    array([1.368, 0.736, 1.368])
     """
 
     if TYPE_CHECKING:

@@ -23,7 +23,15 @@ from freewill.numeric.operators.base import DenseOperator, Guess, Operator, Sums
 
 
 class Status(StrEnum):
-    """How an estimator ended."""
+    """How an estimator ended.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=2.0)
+    >>> fw.gibu(fw.collect([(coin, [0, 1], [600, 400])])).status is fw.Status.CERTIFIED
+    True
+    >>> [str(one) for one in fw.Status]
+    ['certified', 'converged', 'direct', 'max_steps', 'stalled']
+    """
 
     CERTIFIED = "certified"
     """The gap is within the tolerance: no theta is more likely by more than that."""
@@ -65,6 +73,13 @@ class Step(NamedTuple):
 
     `share` is how much of all the work is done, 0 to 1, where that can be counted; where it is
     None, how far the gap has fallen tells.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=2.0)
+    >>> steps = []
+    >>> _ = fw.em(fw.collect([(coin, [0, 1], [600, 400])]), max_steps=3, on_step=steps.append)
+    >>> [one.number for one in steps], steps[0].gap > steps[-1].gap > 0
+    ([1, 2, 3], True)
     """
 
     number: int

@@ -112,6 +112,13 @@ class ChoiceCheck(Check):
     The p-value of all is the least of the adjusted ones: where it is below 1 - level, `holds` is
     False and `deviating` has the groups that are to blame. `left_out` says of the other groups why
     they were not tested.
+
+    >>> import freewill as fw
+    >>> cups = fw.Categorical(["tea", "coffee"])
+    >>> groups = (fw.KRR(cups, 1.0), [0, 1], [900, 600]), (fw.KRR(cups, 3.0), [0, 1], [300, 1200])
+    >>> check = fw.check_choice(fw.collect(groups))
+    >>> check.holds, [f"{one.name} {one.direction}" for one in check.deviating]
+    (False, ['k-rr(2 labels, epsilon=3) more by coffee', 'k-rr(2 labels, epsilon=1) more by tea'])
     """
 
     assumption = "free choice"

@@ -100,6 +100,13 @@ class FitCheck(Check):
     `left_p` is the p-value of what is left once all that is to blame is taken as given: where it is
     small as well, what is named does not explain the reports. `amended` is the evidence without
     what is to blame (another epsilon, reports set aside), None where nothing is.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 4)
+    >>> groups = [(fw.KRR(line, 2.0), range(5), [300, 150, 150, 150, 150]),
+    ...           (fw.KRR(line, 3.0), range(5), [180, 180, 180, 180, 180])]
+    >>> fw.check_fit(fw.collect(groups)).holds
+    False
     """
 
     assumption = "the laws"

@@ -63,6 +63,11 @@ class Menu:
 
     `cost` says how many times the people a survey needs where all choose the mechanism, for the
     same error, beside one where all tell the truth.
+
+    >>> import freewill as fw
+    >>> menu = fw.menu(fw.Linear(0, 9), [1.0, 4.0], of="mean")
+    >>> {name: one.name for name, one in menu.survey.mechanisms.items()}
+    {'ldp 1': 'geometric', 'ldp 4': 'k-rr'}
     """
 
     alphabet: Alphabet

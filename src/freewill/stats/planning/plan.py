@@ -44,6 +44,13 @@ class Plan(Presented):
     average people; if all chose it, the survey would need `cost` times the people that one without
     privacy needs. `needed` is the number of people for the target, None where none was given or no
     number is enough, which `advice` then says; it also says where errors rest on too few people.
+
+    >>> import freewill as fw
+    >>> coin = fw.Categorical(["yes", "no"])
+    >>> survey = fw.Survey(coin, {"coin": fw.KRR(coin, 1.0)})
+    >>> plan = fw.plan(survey, theta=[0.5, 0.5], people=[1_000, 4_000], of="shares", target=0.05)
+    >>> plan.needed, plan.standard_error.round(4).tolist()
+    (1799, [[0.0342, 0.0342], [0.0171, 0.0171]])
     """
 
     alphabet: Alphabet
