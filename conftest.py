@@ -24,7 +24,8 @@ settings.register_profile(
 # docs/new-mechanism.md imports the mechanism that stands beside it.
 sys.path.append(str(Path(__file__).parent / "docs"))
 # Its import registers a mechanism, for the page alone.
-collect_ignore = ["docs/three_quarters.py"]
+# docs/conf.py speaks to Sphinx, and changes the environment.
+collect_ignore = ["docs/three_quarters.py", "docs/conf.py"]
 # The doctests of the collector need the packages of `freewill[serve]`.
 if any(importlib.util.find_spec(name) is None for name in ("msgspec", "starlette", "uvicorn")):
     collect_ignore += ["src/freewill/collector"]

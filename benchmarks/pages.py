@@ -21,7 +21,7 @@ OVERVIEW = ROOT / "docs" / "measured.md"
 
 SECTIONS = {
     "Can I trust an interval?": ("intervals", "cross-tables", "releases"),
-    "Can I trust a test?": ("comparison", "free-choice", "fit", "several-checks"),
+    "Can I trust a test?": ("comparison", "trend", "free-choice", "fit", "several-checks"),
     "Beside other software": ("reproduce", "field", "several", "joint"),
     "How fast is it?": ("speed", "solver-choice", "records", "families"),
     "Estimates for special cases": (
@@ -33,6 +33,7 @@ SECTIONS = {
         "longitudinal",
     ),
     "Before the survey": ("planning", "cover"),
+    "The collector": ("operations", "renewal"),
     "The software itself": ("stress", "fuzz", "mutants", "timing"),
 }
 """Pages of results in the order in which a statistician asks."""

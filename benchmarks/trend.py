@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import freewill as fw
-from benchmarks.harness import ROOT
+from benchmarks import pages
 from freewill.core.types import FloatArray
 from freewill.stats.change import Pooled, change
 from freewill.stats.trend import linearised
@@ -200,9 +200,7 @@ def timed() -> list[str]:
     return rows
 
 
-_HEAD = """# Trends, measured
-
-`python -m benchmarks.trend --runs {runs}`. Shares of runs in which tests reject at 5 % though
+_HEAD = """Shares of runs in which tests reject at 5 % though
 nothing changes: that all periods have one distribution, that the mean, the median or a common share
 is constant, that the slope of the mean is 0. Their standard error is {error:.3f}, and about
 {all_error:.3f} in the last row, the mean of all. How many choose which mechanism is drawn anew for
@@ -243,8 +241,8 @@ def main() -> None:
         error = (_LEVEL * (1 - _LEVEL) / options.runs) ** 0.5
         each = {"runs": options.runs, "error": error, "all_error": error / len(CASES) ** 0.5}
         text = _HEAD.format(**each) + "\n".join(lines) + "\n" + _TIME
-        path = ROOT / "benchmarks" / "results" / "trend.md"
-        path.write_text(text + "\n".join(rows) + "\n", encoding="utf-8")
+        command = f"python -m benchmarks.trend --runs {options.runs}"
+        pages.write("trend", command, text + "\n".join(rows))
 
 
 if __name__ == "__main__":

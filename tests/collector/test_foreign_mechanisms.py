@@ -59,7 +59,7 @@ def test_serving_says_which_mechanisms_no_browser_can_draw(tmp_path, monkeypatch
     for name, menu in menus.items():
         paths.append(tmp_path / f"{name}.json")
         fw.Survey(LINE, menu).save(paths[-1])
-    monkeypatch.setattr("freewill.cli.serve.run", lambda *_: None)
+    monkeypatch.setattr("freewill.cli.serve.run", lambda *_, **__: None)
     said = " ".join(run("serve", *paths).stderr.split())
     assert said.count("note: ") == 2
     assert "mixed.json: no browser can draw 'bits' (foreign-unary) and 'hashed' (foreign-" in said

@@ -14,7 +14,7 @@ from tools.javascript import MODULE, node
 from tools.javascript.package import VECTORS, PackageError, compiled, made, npm
 
 import freewill as fw
-from freewill.collector.store import read_store
+from freewill.collector.reading import read_store
 from live_cases import running
 from pages_cases import browsing, needs_pages
 from service_cases import needs_serve

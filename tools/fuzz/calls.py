@@ -57,14 +57,14 @@ UNCALLED = {
     "Distribution": "a result", "CrossTable": "a result", "Independence": "a result",
     "ConsistentTables": "a result",
     "Comparison": "a result", "SmoothEstimate": "a result", "Shares": "a result",
-    "ShrunkEstimate": "a result",
     "Plan": "a result", "Menu": "a result", "ChoiceCheck": "a result", "Misfit": "a result",
     "Hypothesis": "a part of a result",
     "ChoiceAwareEstimate": "a result", "RobustEstimate": "a result", "SetAside": "a result",
     "FitCheck": "a result", "Explanation": "a result", "SurveyExplanation": "a result",
     "Sent": "a part of a memory", "MechanismCheck": "a result",
     "MechanismComparison": "a result", "Leakage": "a result", "MapGrid": "a result",
-    "Evidence": "a result of collect", "Group": "a part of evidence",
+    "Evidence": "a result of collect", "Group": "a part of evidence", "Trend": "a result",
+    "Period": "a part of evidence", "ShrunkEstimate": "a result",
     **{name: "an error" for name in dir(fw) if name.endswith("Error")},
 }  # fmt: skip
 """Public names that are not called, and why."""

@@ -1,4 +1,4 @@
-"""What is called with anything: what is about records of several attributes."""
+"""What is called with anything: what is about records of several attributes, or of periods."""
 
 from typing import Any
 
@@ -11,11 +11,30 @@ from tools.fuzz.goods import (
     Drawn,
     answered,
     asked_of_records,
+    one,
     records,
+    two,
 )
 from tools.fuzz.hostile import anything
 
 RECORD_CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "trend": (
+        fw.trend,
+        {
+            "evidence": Drawn(lambda case: {"2026-11-02": one(), "2026-11-09": two()}),
+            "of": "mean",
+            "level": 0.95,
+            "joint": False,
+        },
+    ),
+    "with_periods": (
+        fw.with_periods,
+        {
+            "parts": Drawn(
+                lambda case: [("2026-11-02", "2026-11-09", one()), ("2026-11-09", None, two())]
+            )
+        },
+    ),
     "Product": (fw.Product, {"a": LINE, "b": fw.Categorical(["a", "b"]), "weights": None}),
     "product.encode": (RECORDS.encode, {"values": [{"a": 0, "b": "a"}, (1, "b")]}),
     "product.places": (RECORDS.places, {"names": ["a"]}),

@@ -14,7 +14,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from freewill.collector import answers
 from freewill.collector.answers import RefusedError
-from freewill.collector.app import Collector
 from freewill.collector.database import StoreError
 from freewill.collector.faults import answering
 from freewill.collector.origins import allowing
@@ -22,13 +21,14 @@ from freewill.collector.releases import releasing
 from freewill.collector.site import site_routes
 
 if TYPE_CHECKING:
+    from freewill.collector.app import Collector
     from freewill.collector.journal import Watch
 
 _REPORTS = re.compile("/v1/surveys/([^/]*)/reports")
 
 
 def application(
-    collector: Collector, origins: Collection[str] = (), watch: "Watch | None" = None
+    collector: "Collector", origins: Collection[str] = (), watch: "Watch | None" = None
 ) -> ASGIApp:
     """Return the ASGI application of a collector; its end is the end of its threads.
 

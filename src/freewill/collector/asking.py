@@ -88,7 +88,7 @@ class Asking:
                 while chunk := response.read1(_CHUNK):
                     content += chunk
                     advice = "Is it a collector?"
-                    what = f"what {self.root} answers"
+                    what = f"what came from {self.root}"
                     refuse_beyond(SURVEY_FILE_BYTES, len(content), what, advice, ParameterError)
                     if monotonic() > until:
                         raise TimeoutError(f"took more than {_WHOLE_SECONDS:g} s")

@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from freewill.collector.answers import RefusedError
 from freewill.collector.intake import Uploads
-from freewill.collector.releases import Releases
+
+if TYPE_CHECKING:
+    from freewill.collector.releases import Releases
 
 
 @dataclass(eq=False)
@@ -27,7 +30,7 @@ class Refusals:
 
 
 def metrics_text(
-    uploads: Uploads, releases: Releases, refusals: Refusals, connections: int = 0
+    uploads: Uploads, releases: "Releases", refusals: Refusals, connections: int = 0
 ) -> str:
     """Return what was done since the start in Prometheus' text format."""
     writer, done = uploads.writer, uploads.writer.tally

@@ -32,7 +32,16 @@ _RING = 4
 
 @dataclass(frozen=True, eq=False)
 class MapGrid:
-    """A grid over a map, its background, and how many features and positions were left out."""
+    """A grid over a map, its background, and how many features and positions were left out.
+
+    >>> import freewill as fw
+    >>> ring = [[8.0, 47.0], [8.02, 47.0], [8.0, 47.02], [8.0, 47.0]]
+    >>> shape = {"type": "Polygon", "coordinates": [ring]}
+    >>> area = {"type": "Feature", "properties": {"name": "Old Town"}, "geometry": shape}
+    >>> made = fw.map_grid({"type": "FeatureCollection", "features": [area]}, cell=1.0)
+    >>> made.unread, made.positions
+    (0, (4, 4))
+    """
 
     grid: Grid
     background: Mapping[str, Any]

@@ -17,7 +17,15 @@ _DAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Period:
-    """Days from `start` on, before `end` (None while it goes on), and what was reported then."""
+    """Days from `start` on, before `end` (None while it goes on), and what was reported then.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> week = fw.collect([(coin, [0, 1], [60, 40])])
+    >>> (period,) = fw.with_periods([("2026-11-02", "2026-11-09", week)]).periods
+    >>> print(period)
+    2026-11-02..2026-11-08
+    """
 
     start: date
     end: date | None

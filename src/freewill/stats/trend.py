@@ -40,6 +40,14 @@ class Trend(Presented):
     `p_value` is of the hypothesis that all periods have one distribution, `p_constant` that the
     functional is the same in all, `p_slope` that a straight line through it is level. `slope` is
     the slope of that line in a `unit` of time, between `slope_low` and `slope_high`.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 3)
+    >>> open_ = fw.Identity(line)
+    >>> counts = {"2026-11-02": [40, 30, 20, 10], "2026-11-09": [10, 20, 30, 40]}
+    >>> weeks = {day: fw.collect([(open_, line.decode(range(4)), c)]) for day, c in counts.items()}
+    >>> fw.trend(weeks, "mean").point.round(2).tolist()
+    [1.0, 2.0]
     """
 
     of: tuple[str, ...]
