@@ -8,6 +8,7 @@ import pytest
 
 import freewill as fw
 from freewill.device.facts import chances_from
+from freewill.domain.alphabets.base import raster_of
 from pages_cases import browsing, needs_pages, person, serving
 
 pytestmark = needs_pages
@@ -15,6 +16,7 @@ DRINKS = fw.Categorical(["tea", "coffee", "milk", "water"])
 MANY = fw.Categorical([f"town {n}" for n in range(40)])
 AGES = fw.Linear(0, 99, unit="year")
 CITY = fw.Grid(8, 5, cell=1.0)
+COAST = fw.Grid(8, 5, cell=1.0, mask=np.arange(40).reshape(5, 8) % 7 != 3)
 SURVEYS = {
     "drinks": fw.Survey(
         DRINKS,
@@ -24,6 +26,9 @@ SURVEYS = {
     "ages": fw.Survey(AGES, {"wide": fw.Geometric(AGES, 0.05), "near": fw.Geometric(AGES, 0.4)}),
     "city": fw.Survey(
         CITY, {"wide": fw.PlanarGeometric(CITY, 0.8), "near": fw.PlanarGeometric(CITY, 2.0)}
+    ),
+    "coast": fw.Survey(
+        COAST, {"wide": fw.PlanarGeometric(COAST, 0.8), "near": fw.PlanarGeometric(COAST, 2.0)}
     ),
     "sure": fw.Survey(DRINKS, {"k": fw.KRR(DRINKS, 40.0)}),
     "unlike": fw.Survey(
@@ -107,17 +112,25 @@ def test_bars_on_a_line_and_shades_on_a_map_have_one_scale(browser, served):
             assert own.startswith("M3 100")
             assert [heights[at] for at in range(100)] == pytest.approx(100 * law / top, abs=0.02)
         one.check()
-    with person(browser, served, "city") as one:
+
+
+@pytest.mark.parametrize("name", ["city", "coast"])
+def test_shades_on_a_map_have_one_scale_and_lie_where_their_cells_are(browser, served, name):
+    survey = SURVEYS[name]
+    with person(browser, served, name) as one:
         choose(one, lambda page: page.locator(".plane").click(position={"x": 3, "y": 3}))
-        corner = 4 * 8
-        laws = [chances_from(one_law, corner) for one_law in SURVEYS["city"].mechanisms.values()]
+        (corner,) = survey.alphabet.encode([(0.1, 4.9)])
+        laws = [chances_from(one_law, corner) for one_law in survey.mechanisms.values()]
         top = max(law.max() for law in laws)
         for place, law in enumerate(laws):
             shades = np.zeros(40)
-            for opacity, d in one.page.locator(".option").nth(place).evaluate(SHADES):
+            option = one.page.locator(".option").nth(place)
+            for opacity, d in option.evaluate(SHADES):
                 for column, row in re.findall(r"M(\d+) (\d+)h", d):
                     shades[(4 - int(row)) * 8 + int(column)] = float(opacity)
-            assert shades == pytest.approx(np.sqrt(law / top), abs=0.011)
+            expected = raster_of(survey.alphabet).laid_out(np.sqrt(law / top), empty=0.0)
+            assert shades == pytest.approx(expected.ravel(), abs=0.011)
+            assert option.locator("figure .here").get_attribute("d").startswith("M0 0h")
         one.check()
 
 

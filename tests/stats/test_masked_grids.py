@@ -120,3 +120,18 @@ def test_two_coasts_are_compared_and_choices_checked():
     assert fw.check_fit(one).holds
     aware = fw.choice_aware(evidence_of(THETA, 2000, 8))
     assert aware.status == "certified"
+
+
+def test_a_trend_finds_what_moves():
+    weeks = {f"2026-11-{day:02d}": evidence_of(THETA, 4000, day) for day in (2, 9)}
+    weeks["2026-11-16"] = evidence_of(bump(1.0, 3.0), 4000, 16)
+    moved, still = fw.trend(weeks, "mean"), fw.trend(dict(list(weeks.items())[:2]), "mean")
+    assert moved.p_value < 1e-3 < still.p_value
+    np.testing.assert_allclose(moved.point[0], THETA @ CENTRES, atol=0.3)
+
+
+@pytest.mark.parametrize("of", ["mean", "shares"])
+def test_a_collector_may_be_asked_for_its_trend(of):
+    trends = pytest.importorskip("freewill.collector.trends")
+    survey = fw.Survey(GRID, {"k": fw.KRR(GRID, 1.0)})
+    assert trends.asked_of(survey.id, survey, [("of", of)]).of == of

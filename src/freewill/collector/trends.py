@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from freewill.collector.answers import RefusedError
 from freewill.collector.questions import Subject, lines_of
 from freewill.collector.surveys import people_of
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, has_raster
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, closest, several, shown
@@ -58,7 +58,7 @@ def asked_of(key: str, survey: Survey, query: Sequence[tuple[str, str]]) -> Aske
 
 
 def _suits(of: str, alphabet: Alphabet) -> bool:
-    axes = 0 if alphabet.plane is None else len(alphabet.axes)
+    axes = len(alphabet.axes) if has_raster(alphabet) else 0
     return of == "shares" or axes == 1 or (axes == 2 and of == "mean")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, has_raster
 from freewill.numeric.operators.moments import about_mean
 from freewill.stats.difference import single_differences, smooth_differences
 from freewill.stats.equality import by_formula, whitened
@@ -120,8 +120,9 @@ class Contrasts:
 def _directions(pooled: Pooled) -> tuple[FloatArray, list[int]]:
     """Return differences that the reports tell best, in rows: smooth ones, then single values."""
     alphabet: Alphabet = pooled.everyone.alphabet
-    rows = [smooth_differences(pooled.mode, alphabet)] if alphabet.plane is not None else []
-    if alphabet.plane is None or alphabet.size <= DENSE:
+    near = has_raster(alphabet)
+    rows = [smooth_differences(pooled.mode, alphabet)] if near else []
+    if not near or alphabet.size <= DENSE:
         rows.append(single_differences(pooled.mode))
     every = np.concatenate(rows)
     covariance = pooled.everyone.people * pooled.everyone.products(every) @ every.T

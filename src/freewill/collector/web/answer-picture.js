@@ -72,13 +72,17 @@ export function laidOut(survey, over, law, marked, sets = false) {
   const most = over.kind === "grid" ? MOST_SIDE : MOST_BARS;
   const [wide, tall] = [Math.ceil(columns / most), Math.ceil(rows / most)];
   const across = Math.ceil(columns / wide);
-  const place = (/** @type {number} */ at) => Math.floor(Math.floor(at / columns) / tall) * across + Math.floor((at % columns) / wide);
+  const place = (/** @type {number} */ index) => {
+    const at = over.kind === "grid" ? over.placeOf(index) : index;
+    return Math.floor(Math.floor(at / columns) / tall) * across + Math.floor((at % columns) / wide);
+  };
   const [sums, counts] = [[], []].map(() => new Array(across * Math.ceil(rows / tall)).fill(0));
   Array.from(law).forEach((chance, at) => {
     sums[place(at)] += chance;
     counts[place(at)] += 1;
   });
-  const chances = sets ? sums.map((sum, at) => sum / counts[at]) : sums;
+  // Where all cells of a block are left out, none has a chance.
+  const chances = sets ? sums.map((sum, at) => sum / Math.max(counts[at], 1)) : sums;
   return { kind: over.kind === "grid" ? "map" : "line", over, chances, marked: marked < 0 ? -1 : place(marked), each: [wide, tall] };
 }
 

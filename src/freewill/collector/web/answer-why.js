@@ -86,7 +86,8 @@ export function madeUp(mechanism) {
 }
 
 /** @type {(alphabet: any, index: number) => number} two hills on a line or a map; of answers the first is the commonest */
-function shape({ kind, size, columns, rows }, index) {
+function shape(alphabet, index) {
+  const { kind, size, columns, rows } = alphabet;
   if (kind === "categorical") return 1 / (index + 1.5);
   const hill = (/** @type {number[]} */ at, /** @type {number[]} */ top, /** @type {number} */ wide) => {
     return Math.exp(-at.reduce((sum, place, axis) => sum + ((place - top[axis]) / wide) ** 2, 0));
@@ -95,7 +96,8 @@ function shape({ kind, size, columns, rows }, index) {
     const at = [(index + 0.5) / size];
     return hill(at, [0.3], 0.12) + 0.6 * hill(at, [0.72], 0.08) + 0.02;
   }
-  const at = [((index % columns) + 0.5) / columns, (Math.floor(index / columns) + 0.5) / rows];
+  const place = alphabet.placeOf(index);
+  const at = [((place % columns) + 0.5) / columns, (Math.floor(place / columns) + 0.5) / rows];
   return hill(at, [0.3, 0.6], 0.15) + 0.6 * hill(at, [0.72, 0.3], 0.1) + 0.01;
 }
 
