@@ -33,7 +33,7 @@ SECTIONS = {
         "longitudinal",
     ),
     "Before the survey": ("planning", "cover"),
-    "The collector": ("operations", "renewal"),
+    "The collector": ("collector", "operations", "renewal"),
     "The software itself": ("stress", "fuzz", "mutants", "timing"),
 }
 """Pages of results in the order in which a statistician asks."""
