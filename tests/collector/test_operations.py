@@ -208,7 +208,9 @@ def test_the_log_tells_of_states_and_sums_and_nobody(path, monkeypatch):
 
 def test_a_fault_is_told_by_its_kind_and_place_alone():
     lines = []
-    before = {name: logging.getLogger(name).handlers for name in ("uvicorn", "uvicorn.error")}
+    loggers = [logging.getLogger(name) for name in ("uvicorn", "uvicorn.error")]
+    before = [(logger, logger.handlers, logger.level) for logger in loggers]
+    loggers[1].setLevel(logging.CRITICAL)
     try:
         Journal(lambda line: lines.append(json.loads(line)), lambda: 0.0).faults()
         try:
@@ -218,9 +220,9 @@ def test_a_fault_is_told_by_its_kind_and_place_alone():
         logging.getLogger("uvicorn.error").warning("Invalid HTTP request received.")
         logging.getLogger("uvicorn.error").error("Cancel %s tasks", "what somebody sent")
     finally:
-        for name, handlers in before.items():
-            logging.getLogger(name).handlers = handlers
-            logging.getLogger(name).propagate = True
+        for logger, handlers, level in before:
+            logger.handlers, logger.propagate = handlers, True
+            logger.setLevel(level)
     line, other = lines
     assert (line["event"], line["kind"]) == ("fault", "RefusedError")
     assert (other["kind"], other["at"]) == ("Cancel %s tasks", "")

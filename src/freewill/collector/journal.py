@@ -61,6 +61,7 @@ class Journal:
         for name in ("uvicorn", "uvicorn.error"):
             logger = logging.getLogger(name)
             logger.handlers, logger.propagate = [_Faults(self)], False
+            logger.setLevel(logging.ERROR)
 
 
 class _Faults(logging.Handler):
