@@ -29,6 +29,9 @@ collect_ignore = ["docs/three_quarters.py", "docs/conf.py"]
 # The doctests of the collector need the packages of `freewill[serve]`.
 if any(importlib.util.find_spec(name) is None for name in ("msgspec", "starlette", "uvicorn")):
     collect_ignore += ["src/freewill/collector"]
+# A figure of ours is one of Matplotlib's.
+if importlib.util.find_spec("matplotlib") is None:
+    collect_ignore += ["src/freewill/present/figures.py"]
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "freewill"))
 
 PASSED = "freewill/passed"

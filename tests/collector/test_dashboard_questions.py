@@ -34,9 +34,7 @@ def test_a_question_is_chosen_and_two_are_crossed(served, browser):
     with looking(browser) as watched:
         page = entered(watched, served, BOTH)
         waiting(page, f"{CROSS} !== undefined")
-        assert "2,000 people (1,000 people did not answer this question)" in page.inner_text(
-            "#state"
-        )
+        page.get_by_text("2,000 people (1,000 people did not answer this question)").wait_for()
         assert page.locator("#planning").is_hidden()
         page.select_option("#asked-of", "way")
         waiting(page, "document.querySelector('#estimate-chart').data[0].type === 'bar'")

@@ -33,6 +33,7 @@ def test_the_dashboard_shows_what_changes(watched, served):
     assert by_name["band low"] == told["functionals"][0]["band_low"]
     assert chart[0]["x"] == list(MONDAYS[:3])
     page.click("#trend-table summary")
+    page.locator("#trend-table tbody tr").first.wait_for()
     assert page.locator("#trend-table tbody tr").count() == 3
     page.select_option("#trend-of", "shares")
     waiting(page, "document.querySelector('#trend-which').options.length === 10")
