@@ -38,6 +38,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.later
 @pytest.mark.parametrize(("alphabet", "of", "panels", "curves"), CASES, ids=str)
 def test_every_trend_has_a_picture_a_page_and_json(alphabet, of, panels, curves):
     found = fw.trend(weeks(alphabet), of)

@@ -109,6 +109,7 @@ def test_two_periods_are_tested_as_two_bodies_are(monkeypatch):
     assert found.whole == pytest.approx(equality(one, other), rel=0.05)
 
 
+@pytest.mark.later
 def test_each_period_is_estimated_without_bias_whatever_people_choose(monkeypatch):
     """A period's estimate is of its own theta, evaluated at that of all: exactly, in the mean."""
     exact(monkeypatch)
