@@ -97,7 +97,7 @@ class Intake:
 
     @cached_property
     def explained(self) -> bytes:
-        """The numbers and pictures that people are shown, as JSON."""
+        """The numbers that people are shown, as JSON."""
         return json_bytes(explain(self.survey).for_devices())
 
     @cached_property
