@@ -336,7 +336,7 @@ class _Trial:
             raise _NotTriedError("none: browsers draw kinds that they know by name")
         json.dumps(program, allow_nan=False)
         if not isinstance(program, dict) or not isinstance(program.get("draw"), str):
-            raise LawError(f'program {shown(program)}: expected {{"draw": ...}} (docs/devices.md).')
+            raise LawError(f'program {shown(program)}: expected {{"draw": ...}} (docs/reference/draws.md).')
         return f"a browser draws it by {program['draw']!r}"
 
 
