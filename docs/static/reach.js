@@ -12,7 +12,7 @@ for (const list of document.querySelectorAll(".sig dl")) list.setAttribute("role
 
 /** Let keys reach what scrolls sideways, and nothing else. */
 function reach() {
-  for (const box of document.querySelectorAll("pre, .table-wrapper")) {
+  for (const box of document.querySelectorAll("pre, .table-wrapper, .formula")) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   }
