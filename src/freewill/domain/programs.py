@@ -1,7 +1,7 @@
 """Mechanisms as data: how a browser draws reports of a kind that it does not know by name.
 
-A program is a JSON object that `Mechanism.program` gives and docs/reference/draws.md defines. freewill.js
-draws by it, after it has verified that the promise is kept.
+A program is a JSON object, given by `Mechanism.program`; docs/reference/draws.md defines it.
+freewill.js draws by it, after it has verified that the promise is kept.
 """
 
 import math
