@@ -52,7 +52,7 @@ def test_every_function_and_every_mechanism_tells_its_cost():
 
 def test_every_page_is_in_the_menu():
     listed = re.findall(r"^\w+$", (PAGES / "index.md").read_text("utf-8"), re.MULTILINE)
-    assert {page.stem for page in PAGES.glob("*.md")} == {*listed, "index", "formats", "http"}
+    assert {page.stem for page in PAGES.glob("*.md")} == {*listed, "index", "formats", "http", "draws"}
 
 
 def _public():
