@@ -1,5 +1,8 @@
 """The reference has every public name once, where a reader looks, and each with an example."""
 
+import ast
+import builtins
+import doctest
 import inspect
 import re
 from collections import Counter
@@ -50,9 +53,41 @@ def test_every_function_and_every_mechanism_tells_its_cost():
     assert [name for name, text in described.items() if not COST.search(text)] == []
 
 
+def test_every_example_can_be_copied_as_it_stands():
+    parser = doctest.DocTestParser()
+    for name, value in _public().items():
+        found = parser.get_examples("" if inspect.ismodule(value) else inspect.getdoc(value) or "")
+        read = [*ast.walk(ast.parse("".join(one.source for one in found)))]
+        own = {
+            node.id
+            for node in read
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        }
+        own |= {node.arg for node in read if isinstance(node, ast.arg)}
+        own |= {
+            node.name
+            for node in read
+            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.ExceptHandler)
+        }
+        imports = [
+            one
+            for node in read
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for one in node.names
+        ]
+        own |= {(one.asname or one.name).partition(".")[0] for one in imports} | {*dir(builtins)}
+        assert {node.id for node in read if isinstance(node, ast.Name)} <= own, name
+
+
 def test_every_page_is_in_the_menu():
     listed = re.findall(r"^\w+$", (PAGES / "index.md").read_text("utf-8"), re.MULTILINE)
-    assert {page.stem for page in PAGES.glob("*.md")} == {*listed, "index", "formats", "http", "draws"}
+    assert {page.stem for page in PAGES.glob("*.md")} == {
+        *listed,
+        "index",
+        "formats",
+        "http",
+        "draws",
+    }
 
 
 def _public():

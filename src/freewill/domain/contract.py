@@ -89,7 +89,7 @@ def check_mechanism(mechanism: Mechanism, rng: np.random.Generator | None = None
     The cost is that of the law, O(outputs * k), and of its draws.
 
     >>> import freewill as fw
-    >>> print(check_mechanism(fw.KRR(fw.Linear(0, 9), epsilon=1.0)))
+    >>> print(fw.check_mechanism(fw.KRR(fw.Linear(0, 9), epsilon=1.0)))
     k-rr(0..9, epsilon=1) keeps its contract
       ok         law: the probabilities of all 10 outputs sum to 1 for each value
       ok         operator: forward and adjoint belong together

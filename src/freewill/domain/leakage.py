@@ -137,7 +137,7 @@ def leakage(
     unary encodings; hashing, by an ideal hash) or as one of all subsets of a length (subset
     selection), have closed forms for guesses and an integral for information.
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> print(fw.leakage(fw.KRR(fw.Categorical(["a", "b", "c", "d"]), epsilon=np.log(3))))
     leakage of k-rr(epsilon=1.09861):
       right guesses    0.25 before a report, 0.5 after it: min-entropy leakage 1 bits of at most 1

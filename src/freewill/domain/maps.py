@@ -65,10 +65,11 @@ def map_grid(
 
     O(positions + cells * areas).
 
+    >>> import freewill as fw
     >>> ring = [[8.0, 47.0], [8.02, 47.0], [8.0, 47.02], [8.0, 47.0]]
     >>> old_town = {"type": "Feature", "properties": {"name": "Old Town"},
     ...             "geometry": {"type": "Polygon", "coordinates": [ring]}}
-    >>> made = map_grid({"type": "FeatureCollection", "features": [old_town]}, cell=0.25)
+    >>> made = fw.map_grid({"type": "FeatureCollection", "features": [old_town]}, cell=0.25)
     >>> print(made.grid)
     39 of 7 x 9 cells of 0.249 x 0.25 km
     """

@@ -21,7 +21,7 @@ def emd(theta: ArrayLike, other: ArrayLike, alphabet: Alphabet) -> float:
     O(k) on a line and for labels; about O(k^3) in the plane.
 
     >>> import freewill as fw
-    >>> emd([1, 0, 0], [0, 0, 1], fw.Linear(0, 2))
+    >>> fw.emd([1, 0, 0], [0, 0, 1], fw.Linear(0, 2))
     2.0
     """
     checked_kind(alphabet)
@@ -84,7 +84,8 @@ def total_variation(theta: ArrayLike, other: ArrayLike) -> float:
 
     O(k).
 
-    >>> total_variation([1, 0], [0, 1])
+    >>> import freewill as fw
+    >>> fw.total_variation([1, 0], [0, 1])
     1.0
     """
     first, second = _pair(theta, other)
@@ -97,7 +98,8 @@ def l2(theta: ArrayLike, other: ArrayLike) -> float:
 
     O(k).
 
-    >>> l2([0, 3], [4, 0])
+    >>> import freewill as fw
+    >>> fw.l2([0, 3], [4, 0])
     5.0
     """
     first, second = _pair(theta, other)
@@ -114,7 +116,8 @@ def kl(theta: ArrayLike, other: ArrayLike) -> float:
 
     O(k).
 
-    >>> kl([0.5, 0.5], [0.5, 0.5]), kl([1, 0], [0, 1])
+    >>> import freewill as fw
+    >>> fw.kl([0.5, 0.5], [0.5, 0.5]), fw.kl([1, 0], [0, 1])
     (0.0, inf)
     """
     first, second = _pair(theta, other)

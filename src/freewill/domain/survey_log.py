@@ -46,11 +46,13 @@ def verify_log(entries: Sequence[Mapping[str, Any]], head: str | None = None) ->
     `head` is where it must end; a log from elsewhere that differs in anything has another. In
     O(entries).
 
+    >>> import freewill as fw
+    >>> from freewill.domain.survey_log import entry_after
     >>> first, one = entry_after("", 1, "served", "0" * 32, "1" * 32, "2026-01-01")
     >>> second, two = entry_after(one, 2, "closed", "0" * 32, "", "2026-01-02")
-    >>> verify_log([first, second], head=two) == [one, two]
+    >>> fw.verify_log([first, second], head=two) == [one, two]
     True
-    >>> verify_log([{**first, "survey": "2" * 32}, second])
+    >>> fw.verify_log([{**first, "survey": "2" * 32}, second])
     Traceback (most recent call last):
     freewill.errors.SurveyError: entry 2 of the log of surveys follows another than entry 1: ...
     """

@@ -63,8 +63,8 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> evidence = fw.collect([(coin, [0, 0, 1])])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_evidence(evidence, f"{folder}/monday.parquet")
-    ...     load_evidence(f"{folder}/monday.parquet") == evidence
+    ...     fw.save_evidence(evidence, f"{folder}/monday.parquet")
+    ...     fw.load_evidence(f"{folder}/monday.parquet") == evidence
     True
     """
     path = checked_path(path, EvidenceError)

@@ -48,10 +48,10 @@ def write_reports(
 
     O(rows).
 
-    >>> import freewill as fw, tempfile
+    >>> import freewill as fw, pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_reports(f"{folder}/reports.csv", [("mine", [7, 2])])
-    ...     print(Path(f"{folder}/reports.csv").read_text())
+    ...     fw.write_reports(f"{folder}/reports.csv", [("mine", [7, 2])])
+    ...     print(pathlib.Path(f"{folder}/reports.csv").read_text())
     "mechanism","report"
     "mine","7"
     "mine","2"

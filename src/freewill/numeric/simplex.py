@@ -13,7 +13,8 @@ def project(vector: ArrayLike) -> FloatArray:
     The answer is max(v - t, 0) with the t that makes it sum to 1, found by sorting in
     O(k log k) (Wang and Carreira-Perpinan 2013; section V-A of the paper).
 
-    >>> project([0.6, 0.6, -0.2])
+    >>> import freewill as fw
+    >>> fw.project([0.6, 0.6, -0.2])
     array([0.5, 0.5, 0. ])
     """
     values = _finite(vector)
@@ -32,7 +33,8 @@ def normalise(vector: ArrayLike) -> FloatArray:
 
     O(k).
 
-    >>> normalise([0.6, 0.6, -0.2])
+    >>> import freewill as fw
+    >>> fw.normalise([0.6, 0.6, -0.2])
     array([0.5, 0.5, 0. ])
     """
     values = np.maximum(_finite(vector), 0)

@@ -19,7 +19,8 @@ def error_without_privacy(theta: ArrayLike, people: int) -> float:
 
     O(k).
 
-    >>> round(error_without_privacy([0.1] * 10, 100), 6)
+    >>> import freewill as fw
+    >>> round(fw.error_without_privacy([0.1] * 10, 100), 6)
     0.009
     """
     given = numbers(theta, "theta")
@@ -42,7 +43,8 @@ def krr_error_bound(
 
     O(k + epsilons).
 
-    >>> round(krr_error_bound([0.5, 0.5], [1.0], [100]), 6)
+    >>> import freewill as fw
+    >>> round(fw.krr_error_bound([0.5, 0.5], [1.0], [100]), 6)
     0.023413
     """
     size = numbers(theta, "theta").size
@@ -62,7 +64,8 @@ def rappor_error_bound(
 
     O(k + epsilons).
 
-    >>> round(rappor_error_bound([0.5, 0.5], [1.0], [100]), 6)
+    >>> import freewill as fw
+    >>> round(fw.rappor_error_bound([0.5, 0.5], [1.0], [100]), 6)
     0.083354
     """
     half, total = _mean_epsilon(epsilons, people, 2, share=0.5)

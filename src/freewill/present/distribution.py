@@ -39,7 +39,7 @@ class Distribution(Presented):
     that meet it as shares of their own sum. Nothing is estimated anew. `alphabet` is that of the
     attributes: of one, its own, so that its mean, CDF and quantiles may be asked for.
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> people = fw.Product(age=fw.Linear(0, 2), vote=fw.Categorical(["yes", "no"]))
     >>> ages, votes = people.attributes.values()
     >>> sure = fw.Each(age=fw.Identity(ages), vote=fw.KRR(votes, 9.0))

@@ -238,7 +238,7 @@ def merge(several: Iterable[Evidence]) -> Evidence:
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
-    >>> merge(fw.collect([(coin, [0, 1])]) for day in range(7)).people
+    >>> fw.merge(fw.collect([(coin, [0, 1])]) for day in range(7)).people
     14
     """
     all_of_them = listed(several, "several", "a list of evidence")

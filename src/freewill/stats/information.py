@@ -55,7 +55,8 @@ class Information:
     bit reports are never listed: their moments are an integral (`BitMoments`). C is an array for
     alphabets of up to 1,024 values; beyond, each functional takes a solve by products.
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
+    >>> from freewill.stats.information import information_of
     >>> ages = fw.Linear(0, 99)
     >>> mine, theta = fw.Identity(ages), np.full(100, 0.01)
     >>> survey = information_of(ages, [(mine, 1.0, "")], theta, people=10_000)

@@ -65,7 +65,7 @@ def one_step(
 
     The cost is that of `information`.
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> line = fw.Linear(0, 9)
     >>> mine = fw.KRR(line, epsilon=2.0)
     >>> rng = np.random.default_rng(0)

@@ -103,7 +103,7 @@ def shrink(
     `tol` is for the gap of each fit, 0.01 / n by default. `on_step` is called with a `Step` (number
     of the fit, its gap and log_likelihood) after each fit.
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> labels = fw.Categorical(list("abcdefghij"))
     >>> coin, rng = fw.KRR(labels, epsilon=0.5), np.random.default_rng(0)
     >>> truth = 1 / np.arange(1.0, 11) / sum(1 / np.arange(1.0, 11))

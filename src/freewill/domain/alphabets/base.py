@@ -120,7 +120,7 @@ def distances(alphabet: Alphabet) -> FloatArray:
     O(k^2).
 
     >>> import freewill as fw
-    >>> distances(fw.Linear(0, 2))
+    >>> fw.distances(fw.Linear(0, 2))
     array([[0., 1., 2.],
            [1., 0., 1.],
            [2., 1., 0.]])

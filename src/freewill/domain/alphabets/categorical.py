@@ -17,7 +17,8 @@ from freewill.errors import AlphabetError, closest, several, shown
 class Categorical:
     """Labels without an order; two different labels are at distance 1.
 
-    >>> menu = Categorical(["yes", "no", "won't say"])
+    >>> import freewill as fw
+    >>> menu = fw.Categorical(["yes", "no", "won't say"])
     >>> menu.encode(["no", "yes"])
     array([1, 0])
     """

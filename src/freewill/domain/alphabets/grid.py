@@ -52,10 +52,11 @@ class Grid:
     all, and two points on either side of an edge, a metre apart, as well as the centres of their
     cells. Where that matters, take smaller cells: noise is by the kilometre and stays the same.
 
-    >>> city = Grid(columns=24, rows=16, cell=0.5)
+    >>> import freewill as fw
+    >>> city = fw.Grid(columns=24, rows=16, cell=0.5)
     >>> city.size, city.encode([(0.1, 0.1), (0.6, 0.1), (0.1, 0.6)])
     (384, array([ 0,  1, 24]))
-    >>> coast = Grid(2, 2, cell=0.5, mask=[[False, True], [True, True]])
+    >>> coast = fw.Grid(2, 2, cell=0.5, mask=[[False, True], [True, True]])
     >>> coast.size, coast.encode([(0.6, 0.1), (0.1, 0.6)])
     (3, array([0, 1]))
     """

@@ -25,9 +25,10 @@ class Linear:
 
     `unit` says what they count, in the singular, so that promises can name it: "year".
 
-    >>> Linear(0, 99).size, Linear(1900, 2000, step=10).encode([1950])
+    >>> import freewill as fw
+    >>> fw.Linear(0, 99).size, fw.Linear(1900, 2000, step=10).encode([1950])
     (100, array([5]))
-    >>> print(Linear(0, 99, unit="year"))
+    >>> print(fw.Linear(0, 99, unit="year"))
     0..99 [year]
     """
 

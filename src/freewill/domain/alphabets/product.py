@@ -36,8 +36,9 @@ class Product:
     the sum over the attributes of weight times distance. Without weights records have none, for
     years and labels have no unit in common.
 
+    >>> import freewill as fw
     >>> from freewill import Categorical, Linear
-    >>> people = Product(age=Linear(0, 99), commute=Categorical(["car", "bus", "bicycle"]))
+    >>> people = fw.Product(age=Linear(0, 99), commute=Categorical(["car", "bus", "bicycle"]))
     >>> people.encode([{"age": 41, "commute": "bus"}, (0, "car")])
     array([124,   0])
     >>> people.decode([124]).tolist(), str(people)

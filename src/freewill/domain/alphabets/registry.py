@@ -39,7 +39,8 @@ def alphabet_from_spec(spec: Any) -> Alphabet:
 
     O(values) for labels, O(1) for lines and boxes.
 
-    >>> alphabet_from_spec(Linear(0, 9).spec()) == Linear(0, 9)
+    >>> import freewill as fw
+    >>> fw.alphabet_from_spec(fw.Linear(0, 9).spec()) == fw.Linear(0, 9)
     True
     """
     kind = spec.get("kind") if isinstance(spec, dict) else spec

@@ -44,7 +44,8 @@ class Guarantee:
     kind "geo": P(y | x) <= e^(epsilon d(x, x')) P(y | x'), epsilon per unit of distance; `unit`
     names it.
 
-    >>> print(Guarantee("geo", 0.1, "year"), "and", Guarantee("ldp", 1.0))
+    >>> import freewill as fw
+    >>> print(fw.Guarantee("geo", 0.1, "year"), "and", fw.Guarantee("ldp", 1.0))
     0.1-geo-indistinguishability per year and 1-LDP
     """
 
@@ -117,7 +118,8 @@ class JointGuarantee(Guarantee):
     The epsilon is for two records that differ in all attributes; for two that differ in one alone,
     the promise of that one holds.
 
-    >>> print(JointGuarantee("ldp", 3.0, parts=(("age", Guarantee("ldp", 1.0)),)))
+    >>> import freewill as fw
+    >>> print(fw.JointGuarantee("ldp", 3.0, parts=(("age", fw.Guarantee("ldp", 1.0)),)))
     3-LDP in all: age 1-LDP
     """
 

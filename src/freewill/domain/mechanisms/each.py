@@ -178,7 +178,7 @@ class Each(OfAttributes):
 
     Products cost those of the parts: they go attribute by attribute over what was observed.
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> ages, votes = fw.Linear(0, 99), fw.Categorical(["yes", "no"])
     >>> mine = fw.Each(age=fw.Geometric(ages, 0.25), vote=fw.KRR(votes, 1.0))
     >>> print(mine.guarantee())

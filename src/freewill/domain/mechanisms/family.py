@@ -57,7 +57,7 @@ class Family(Mechanism):
 
     Products cost those of its kind, with an epsilon a row.
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> ages = fw.Family(fw.KRR, fw.Linear(0, 99), epsilon=(0.1, 5))
     >>> ages.levels.size, str(ages.at(1.37)), str(ages.guarantee())
     (50, 'k-rr(0..99, epsilon=1.3)', '5-LDP')

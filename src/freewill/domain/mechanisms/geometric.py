@@ -30,7 +30,7 @@ class Geometric(Noisy):
     between, a = e^(-epsilon step). Promises epsilon-geo-indistinguishability per unit of
     distance, tightly. Products cost O(k).
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> fw.Geometric(fw.Linear(0, 2), epsilon=np.log(2)).law().round(4)
     array([[0.6667, 0.1667, 0.1667],
            [0.3333, 0.3333, 0.3333],

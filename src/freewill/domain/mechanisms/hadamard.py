@@ -46,7 +46,7 @@ class HadamardResponse(Noisy):
     are a power of two and are filled one after the other, here they share the values evenly, which
     tells more.
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> fw.HadamardResponse(fw.Linear(0, 2), epsilon=np.log(3)).law().round(12)
     array([[0.375, 0.125, 0.375, 0.125],
            [0.375, 0.375, 0.125, 0.125],

@@ -36,7 +36,7 @@ class Perhaps(Mechanism):
     a double, taken literally; products cost the inner ones. A report has one byte more than an
     inner one as bytes has (`domain/maybe_outputs.py`).
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> shy = fw.Perhaps(fw.KRR(fw.Categorical(["yes", "no"]), epsilon=np.log(3)), chance=0.5)
     >>> shy.law().round(12)
     array([[0.5  , 0.375, 0.125],

@@ -29,7 +29,7 @@ class KRR(Noisy):
     P(z | x) = (e^epsilon if z = x else 1) / (k - 1 + e^epsilon).
     Promises epsilon-LDP, tightly. Products cost O(k + outputs).
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> menu = fw.KRR(fw.Categorical(["a", "b"]), epsilon=np.log(3))
     >>> menu.law().round(12)
     array([[0.75, 0.25],

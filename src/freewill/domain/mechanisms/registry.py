@@ -240,7 +240,7 @@ def from_spec(spec: Any) -> Mechanism:
 
     >>> import freewill as fw
     >>> mechanism = fw.KRR(fw.Linear(0, 9), epsilon=1.0)
-    >>> from_spec(mechanism.spec()) == mechanism
+    >>> fw.from_spec(mechanism.spec()) == mechanism
     True
     """
     if not isinstance(spec, dict):

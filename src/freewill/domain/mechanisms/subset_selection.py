@@ -39,7 +39,7 @@ class SubsetSelection(Noisy):
     epsilon-LDP, tightly. Reports are packed bits, as those of RAPPOR. Products cost
     O(reports * k / 8).
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> some = fw.SubsetSelection(fw.Linear(0, 19), epsilon=1.0)
     >>> some.length, np.bitwise_count(some.obfuscate([3, 7])).sum(axis=1)
     (5, array([5, 5], dtype=uint64))

@@ -280,7 +280,7 @@ class OUE(UnaryEncoding, Noisy):
     values, 4 e^epsilon / (e^epsilon - 1)^2 a person (Wang, Blocki, Li and Jha 2017, section 4.3).
     Promises epsilon-LDP, tightly. Products cost O(reports * k / 8).
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> fw.OUE(fw.Linear(0, 1), epsilon=np.log(3)).law().round(12)
     array([[0.375, 0.375, 0.125, 0.125],
            [0.375, 0.125, 0.375, 0.125]])

@@ -166,7 +166,7 @@ def check_choice(
 
     The cost is that of `gibu`, and O(k^3) a mechanism.
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> ages, rng = fw.Linear(0, 99), np.random.default_rng(1)
     >>> careful, relaxed = fw.Geometric(ages, 0.2), fw.KRR(ages, 5.0)
     >>> young, old = rng.integers(20, 50, 2000), rng.integers(50, 80, 2000)

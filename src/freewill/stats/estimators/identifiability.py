@@ -43,10 +43,10 @@ def unresolved_directions(evidence: Evidence) -> int | None:
 
     >>> import freewill as fw
     >>> blind = fw.Matrix(fw.Linear(0, 2), [[0.5, 0.5]] * 3)
-    >>> unresolved_directions(fw.collect([(blind, [0, 1])]))
+    >>> fw.unresolved_directions(fw.collect([(blind, [0, 1])]))
     2
     >>> sparse = fw.Shokri(fw.Linear(0, 9), 2.0, selection="vertex")
-    >>> unresolved_directions(fw.collect([(sparse, [0, 9])]))
+    >>> fw.unresolved_directions(fw.collect([(sparse, [0, 9])]))
     2
     """
     if any(map(of_full_rank, checked_evidence(evidence, "this").mechanisms)):

@@ -163,7 +163,7 @@ def check_fit(
 
     The cost is that of `gibu`, O(k^3) a mechanism, and 1,000 draws of all reports.
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> ages, rng = fw.Linear(0, 19), np.random.default_rng(1)
     >>> said, other, used = fw.KRR(ages, 3.0), fw.Geometric(ages, 1.0), fw.KRR(ages, 2.0)
     >>> some, others = rng.integers(5, 15, 4000), rng.integers(5, 15, 4000)

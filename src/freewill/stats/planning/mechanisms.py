@@ -167,7 +167,7 @@ def compare_mechanisms(
     >>> import freewill as fw
     >>> ages = fw.Linear(0, 19)
     >>> two = [fw.KRR(ages, 1.0), fw.RAPPOR(ages, 1.0)]
-    >>> comparison = compare_mechanisms(two, people=500, runs=3)
+    >>> comparison = fw.compare_mechanisms(two, people=500, runs=3)
     >>> [one.name for one in comparison.compared], comparison.people
     (['rappor(epsilon=1)', 'k-rr(epsilon=1)'], 500)
     """

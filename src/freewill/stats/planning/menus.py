@@ -127,7 +127,7 @@ def menu(
 
     The cost is that of `plan` for each mechanism, level and truth.
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> print(fw.menu(fw.Linear(0, 99), [1.0, 4.0], of="mean", theta=np.full(100, 0.01)))
     0..99: levels are epsilon of local differential privacy
     times the people for the same error of mean; truth: as given
