@@ -111,7 +111,7 @@ package: $(READY)
 # Dead links and anchors, pages in no menu and names that cannot be documented are errors.
 docs: $(READY)
 	$(INSTALL) --require-hashes -r requirements/docs.txt
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -c docs . site
+	$(BIN)/python -m sphinx --quiet --jobs auto --fail-on-warning --keep-going -c docs . site
 	@echo "site/index.html is the documentation."
 
 docs-serve: docs
