@@ -150,6 +150,8 @@ def chosen(periods: Sequence[tuple[str, str | None]], span: Span, today: str) ->
             for start, end in periods[-_SHOWN:]
         ]
         fault = "within a period, and what came in one is not told apart" if cut else "nobody"
+        if span.first > latest:
+            fault = "the first day is after the last"
         more = "..., " if len(periods) > _SHOWN else ""
         raise ParameterError(f"{span}: {fault}. Periods: {more}{', '.join(named) or 'none yet'}.")
     return [start for start, _ in picked]
