@@ -74,10 +74,10 @@ def test_a_home_is_found_by_names_and_told_in_words(page):
     assert {"Old Harbour", "Westcliff", "Gull Island"} <= set(seen)
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
     press(page, 46.2270, -4.5545)
-    assert "It is in Old Harbour, about" in chosen(page)
+    assert "In Old Harbour, about" in chosen(page)
     assert "of Town Hall." in chosen(page)
     press(page, 46.2040, -4.5145)
-    assert "It is in Gull Island" in chosen(page)
+    assert "In Gull Island" in chosen(page)
     # No name lies upon another.
     boxes = [one.bounding_box() for one in names.all() if one.is_visible()]
     for place, one in enumerate(boxes):

@@ -56,7 +56,7 @@ function shapesOf({ kind, form, parts }, theme, { x, y }) {
 function namesOf(features, theme, { x, y }, pixels) {
   /** @type {{name: string, kind: string, at: number[], half: number}[]} */
   const named = [];
-  for (const one of features.filter(({ name, form }) => name && form === "Polygon").slice(0, MANY)) {
+  for (const one of features.filter(({ name, form }) => name && form !== "LineString").slice(0, MANY)) {
     const [at, half] = [middleOf(one), (one.name.length * WIDE) / 2];
     const free = named.every((other) => {
       const [aside, up] = [0, 1].map((axis) => Math.abs(at[axis] - other.at[axis]) * pixels[axis]);

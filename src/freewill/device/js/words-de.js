@@ -169,11 +169,11 @@ export default {
       "leftOut": "Diese Zelle gehört nicht zur Umfrage: Nach ihr wird niemand gefragt. Wählen Sie eine andere.",
       "zoom": { "group": "Wie viel von der Karte zu sehen ist", "closer": "Näher", "further": "Weiter weg" },
       "where": {
-        "area": "Sie liegt in {area}.",
-        "at": "Sie liegt bei {place}.",
-        "areaAt": "Sie liegt in {area}, bei {place}.",
-        "place": "Sie liegt etwa {distance} {direction} von {place}.",
-        "both": "Sie liegt in {area}, etwa {distance} {direction} von {place}.",
+        "area": "In {area}.",
+        "at": "Bei {place}.",
+        "areaAt": "In {area}, bei {place}.",
+        "place": "Etwa {distance} {direction} von {place}.",
+        "both": "In {area}, etwa {distance} {direction} von {place}.",
         "directions": ["östlich", "nordöstlich", "nördlich", "nordwestlich", "westlich", "südwestlich", "südlich", "südöstlich"]
       },
       "cell": "Gewählt: die Zelle um {point} (Spalte {column} von {columns} von Westen, Reihe {row} von {rows} von Süden).",
@@ -353,7 +353,7 @@ export default {
       "truth": "Was bei ihnen wahr ist",
       "reports": "Was sie berichten",
       "found": "Was sich allein aus den Berichten errechnet",
-      "lesson": "Die Berichte ordnen {reports} dieser Menschen falsch ein; was daraus errechnet wird, {found}. Ein Bericht sagt wenig über einen Menschen. Viele zusammen sagen viel über alle."
+      "lesson": "Um aus Bild 2 Bild 1 zu machen, müsste man {reports} dieser Menschen anders einordnen, bei Bild 3 sind es {found}. Ein Bericht sagt wenig über einen Menschen. Viele zusammen sagen viel über alle."
     },
     "time": {
       "day": {"one": "{many} Tag", "other": "{many} Tagen"},

@@ -178,11 +178,11 @@ export default {
       "leftOut": "Cette case ne fait pas partie de l’enquête : personne n’est interrogé à son sujet. Choisissez-en une autre.",
       "zoom": { "group": "La partie de la carte qui est montrée", "closer": "Rapprocher", "further": "Éloigner" },
       "where": {
-        "area": "Elle est dans {area}.",
-        "at": "Elle est à {place}.",
-        "areaAt": "Elle est dans {area}, à {place}.",
-        "place": "Elle est à environ {distance} {direction} de {place}.",
-        "both": "Elle est dans {area}, à environ {distance} {direction} de {place}.",
+        "area": "Dans {area}.",
+        "at": "Près de {place}.",
+        "areaAt": "Dans {area}, près de {place}.",
+        "place": "À environ {distance} {direction} de {place}.",
+        "both": "Dans {area}, à environ {distance} {direction} de {place}.",
         "directions": ["à l’est", "au nord-est", "au nord", "au nord-ouest", "à l’ouest", "au sud-ouest", "au sud", "au sud-est"]
       },
       "cell": "Choisi : la case autour de {point} (colonne {column} sur {columns} depuis l’ouest, rangée {row} sur {rows} depuis le sud).",
@@ -362,7 +362,7 @@ export default {
       "truth": "Ce qui est vrai d’elles",
       "reports": "Ce qu’elles rapportent",
       "found": "Ce qui se calcule à partir des seuls rapports",
-      "lesson": "Les rapports placent mal {reports} de ces personnes ; ce qu’on en calcule, {found}. Un rapport dit peu d’une personne. Beaucoup, ensemble, disent beaucoup de toutes."
+      "lesson": "Pour passer de l’image 2 à l’image 1, il faudrait déplacer {reports} de ces personnes ; de l’image 3, {found}. Un rapport dit peu d’une personne. Beaucoup, ensemble, disent beaucoup de toutes."
     },
     "time": {
       "day": {"one": "{many} jour", "other": "{many} jours"},
