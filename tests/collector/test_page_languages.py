@@ -365,7 +365,7 @@ def test_several_questions_in_another_language(browser, served):
         one.heading("2 von 2. road")
         one.next("Diese Frage nicht beantworten")
         one.heading("Bevor Ihre Berichte gezogen werden")
-        assert "41 Jahre. Schutz: vorsichtig" in page.locator("#place").inner_text()
+        assert "41 Jahre\nSchutz: vorsichtig" in page.locator("#place").inner_text()
         assert "Epsilon 4,95 insgesamt: age 4,95, road 0." in page.locator("#spent").inner_text()
         one.next("Meinen verrauschten Bericht ziehen")
         one.heading("Das wird gesendet")

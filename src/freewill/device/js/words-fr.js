@@ -354,7 +354,7 @@ export default {
       "contact": "Contact",
       "consent": "Votre consentement",
       "missing": "Cochez d’abord la case ci-dessus : l’enquête demande votre consentement.",
-      "unsent": "Que vous l’ayez cochée n’est ni conservé ni envoyé."
+      "unsent": "Que vous l’ayez cochée ou non, cela n’est ni conservé ni envoyé."
     },
     "why": {
       "ask": "En quoi une réponse fausse est-elle utile ?",
