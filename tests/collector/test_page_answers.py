@@ -292,7 +292,7 @@ def test_another_survey_of_the_same_question_gets_the_same_report(browser, serve
         with person(browser, served) as lost:
             lost.page.goto(served.page("line")[:-1] + "x")
             lost.heading("This did not work")
-            assert "is not collected here" in lost.page.locator("#place").inner_text()
+            assert "no survey at this address" in lost.page.locator("#place").inner_text()
             lost.check("404")
 
 

@@ -12,7 +12,7 @@ import { receiptStep } from "./answer-receipt.js";
 import { letters, madeBy, promise, protectionName, reportWords } from "./answer-report.js";
 import { complain, failed, foreign, show, step, stop, tell } from "./answer-stage.js";
 import { withinWords } from "./answer-way.js";
-import TEXTS, { nameSaid, questionSaid, shown, told, words } from "./answer-texts.js";
+import TEXTS, { dayText, nameSaid, questionSaid, shown, told, words } from "./answer-texts.js";
 import { button, byId, field, make } from "./parts.js";
 
 /** @typedef {import("./answer-way.js").Way} Way */
@@ -67,7 +67,7 @@ export class Page {
     if (way.foreign) this.#stop(() => stop(TEXTS.errors.heading, TEXTS.errors.other, TEXTS.unable.nothing));
     else if (way.receipt !== null) this.receipt("earlier");
     else if (way.row !== null) this.report(way.due === null ? "perhaps" : "due");
-    else if (closed !== null) this.#stop(() => stop(TEXTS.closed.heading, filled(TEXTS.closed.text, { day: closed })));
+    else if (closed !== null) this.#stop(() => stop(TEXTS.closed.heading, filled(TEXTS.closed.text, { day: dayText(closed) })));
     else this.value();
   }
 
@@ -282,9 +282,10 @@ export class Page {
     const say = TEXTS.report;
     const { way } = this;
     const { send_within: seconds } = this.survey;
-    const late = this.closed === null ? null : filled(TEXTS.closed.drawn, { day: this.closed });
+    const late = this.closed === null ? null : filled(TEXTS.closed.drawn, { day: dayText(this.closed) });
     const from = this.several ? TEXTS.several[why] : filled(say[why], { name: protectionName(this.survey, way.row) });
-    const sending = make("div", { class: "sending", role: "status" });
+    // What is said of the time before it is sent is said again while it is waited for.
+    const sending = make("div", { class: "sending", role: "status" }, seconds === null ? null : withinWords(seconds));
     const press = button(say.send, () => this.#send(press, sending), { class: "main" });
     const section = step(
       say.heading,
@@ -294,7 +295,6 @@ export class Page {
       this.several ? make("p", {}, say.final) : null,
       letters(say.exact, way.body),
       make("p", { class: "quiet address" }, filled(say.to, way), ". ", say.seen),
-      seconds === null ? null : make("p", {}, withinWords(seconds)),
       sending,
       make("div", { class: "row" }, press),
     );

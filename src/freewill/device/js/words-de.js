@@ -316,8 +316,8 @@ export default {
     },
     "closed": {
       "heading": "Diese Umfrage ist geschlossen",
-      "text": "Sie nimmt seit {day} keine Antworten mehr an. Es wurde nichts gezogen und nichts gesendet.",
-      "drawn": "Die Umfrage ist seit {day} geschlossen. Falls Ihr Bericht rechtzeitig ankam, wird die Sammelstelle es sagen."
+      "text": "Sie nimmt seit dem {day} keine Antworten mehr an. Es wurde nichts gezogen und nichts gesendet.",
+      "drawn": "Die Umfrage ist seit dem {day} geschlossen. Falls Ihr Bericht rechtzeitig ankam, wird die Sammelstelle es sagen."
     },
     "unable": {
       "heading": "Diese Seite kann Ihre Antwort hier nicht schützen",
@@ -330,6 +330,7 @@ export default {
     "errors": {
       "heading": "Das hat nicht geklappt",
       "unreachable": "Die Sammelstelle antwortet nicht. Prüfen Sie Ihre Verbindung, und laden Sie die Seite neu.",
+      "unknown": "Unter dieser Adresse gibt es keine Umfrage. Vergleichen Sie den Link mit dem, den Sie bekommen haben, oder fragen Sie die, die Sie hierher geschickt haben.",
       "reload": "Seite neu laden",
       "unreadable": "Diese Seite kann die Umfrage nicht lesen.",
       "log": "Es lässt sich nicht sagen, ob allen dieselbe Umfrage gezeigt wurde. Es wurde nichts gezogen und nichts gesendet.",
@@ -366,8 +367,7 @@ export default {
       "asking": "Es wird gefragt, welche Umfragen es gibt.",
       "none": "Hier gibt es keine Umfrage.",
       "away": "Die Sammelstelle antwortet nicht. Versuchen Sie es in einer Weile noch einmal.",
-      "closed": "(geschlossen)",
-      "untitled": "Eine Umfrage über {alphabet}"
+      "closed": "(geschlossen)"
     }
   }
 }

@@ -307,6 +307,7 @@ export default {
     "errors": {
       "heading": "This did not work",
       "unreachable": "The collector does not answer. Look at your connection, and load the page again.",
+      "unknown": "There is no survey at this address. Compare the link with the one that you were given, or ask whoever sent you here.",
       "reload": "Load the page again",
       "unreadable": "This page cannot read the survey.",
       "log": "It cannot be told whether everyone was shown the same survey. Nothing was drawn and nothing was sent.",
@@ -343,8 +344,7 @@ export default {
       "asking": "Asking which surveys there are.",
       "none": "There is no survey here.",
       "away": "The collector does not answer. Try again in a while.",
-      "closed": "(closed)",
-      "untitled": "A survey over {alphabet}"
+      "closed": "(closed)"
     }
   }
 }

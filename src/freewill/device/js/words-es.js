@@ -335,6 +335,7 @@ export default {
     "errors": {
       "heading": "Esto no ha funcionado",
       "unreachable": "El recolector no responde. Revise su conexión y vuelva a cargar la página.",
+      "unknown": "No hay ninguna encuesta en esta dirección. Compare el enlace con el que recibió, o pregunte a quien le envió aquí.",
       "reload": "Volver a cargar la página",
       "unreadable": "Esta página no puede leer la encuesta.",
       "log": "No se puede saber si a todo el mundo se le mostró la misma encuesta. No se ha sorteado ni enviado nada.",
@@ -371,8 +372,7 @@ export default {
       "asking": "Buscando qué encuestas hay.",
       "none": "Aquí no hay ninguna encuesta.",
       "away": "El recolector no responde. Inténtelo de nuevo dentro de un rato.",
-      "closed": "(cerrada)",
-      "untitled": "Una encuesta sobre {alphabet}"
+      "closed": "(cerrada)"
     }
   }
 }

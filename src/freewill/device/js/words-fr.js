@@ -339,6 +339,7 @@ export default {
     "errors": {
       "heading": "Cela n’a pas fonctionné",
       "unreachable": "Le collecteur ne répond pas. Vérifiez votre connexion, puis rechargez la page.",
+      "unknown": "Il n’y a pas d’enquête à cette adresse. Comparez le lien avec celui que vous avez reçu, ou demandez à qui vous a envoyé ici.",
       "reload": "Recharger la page",
       "unreadable": "Cette page ne peut pas lire l’enquête.",
       "log": "On ne peut pas dire si la même enquête a été montrée à tout le monde. Rien n’a été tiré ni envoyé.",
@@ -375,8 +376,7 @@ export default {
       "asking": "Recherche des enquêtes.",
       "none": "Il n’y a pas d’enquête ici.",
       "away": "Le collecteur ne répond pas. Réessayez dans un moment.",
-      "closed": "(close)",
-      "untitled": "Une enquête sur {alphabet}"
+      "closed": "(close)"
     }
   }
 }

@@ -342,6 +342,7 @@ export default {
     "errors": {
       "heading": "Non ha funzionato",
       "unreachable": "Il centro di raccolta non risponde. Controllare la connessione e ricaricare la pagina.",
+      "unknown": "A questo indirizzo non c'è nessun sondaggio. Confrontare il link con quello ricevuto, o chiedere a chi l'ha mandata qui.",
       "reload": "Ricaricare la pagina",
       "unreadable": "Questa pagina non può leggere il sondaggio.",
       "log": "Non si può dire se a tutti è stato mostrato lo stesso sondaggio. Nulla è stato estratto e nulla è stato inviato.",
@@ -378,8 +379,7 @@ export default {
       "asking": "Ricerca dei sondaggi.",
       "none": "Qui non c'è nessun sondaggio.",
       "away": "Il centro di raccolta non risponde. Riprovare tra un po'.",
-      "closed": "(chiuso)",
-      "untitled": "Un sondaggio su {alphabet}"
+      "closed": "(chiuso)"
     }
   }
 }

@@ -343,6 +343,7 @@ export default {
     "errors": {
       "heading": "Isto não funcionou",
       "unreachable": "O coletor não responde. Verifique a sua conexão e carregue a página de novo.",
+      "unknown": "Não há nenhuma pesquisa neste endereço. Compare o link com o que recebeu, ou pergunte a quem o enviou aqui.",
       "reload": "Carregar a página de novo",
       "unreadable": "Esta página não consegue ler a pesquisa.",
       "log": "Não se pode dizer se a mesma pesquisa foi mostrada a todos. Nada foi sorteado e nada foi enviado.",
@@ -379,8 +380,7 @@ export default {
       "asking": "Perguntando que pesquisas há.",
       "none": "Não há nenhuma pesquisa aqui.",
       "away": "O coletor não responde. Tente de novo daqui a pouco.",
-      "closed": "(encerrada)",
-      "untitled": "Uma pesquisa sobre {alphabet}"
+      "closed": "(encerrada)"
     }
   }
 }
