@@ -11,7 +11,7 @@ from freewill.core.progress import progress
 from freewill.device.explain import Explanation, SurveyExplanation
 from freewill.device.explain import explain as in_words
 from freewill.device.explain_questions import QuestionnaireExplanation
-from freewill.device.translated import survey_texts
+from freewill.device.words import survey_texts
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, printable

@@ -1,7 +1,13 @@
-"""Levels of privacy as mechanisms, and the prompts that ask for them, for `freewill init`."""
+"""Levels of privacy as mechanisms, and the prompts that ask for them, for `freewill init`.
+
+`freewill init` for several questions: from options, or prompted for one after the other.
+
+The part of `freewill init` that makes a grid and its background from a map.
+"""
 
 import math
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TypeVar
 
 import typer
@@ -9,12 +15,26 @@ import typer
 from freewill.cli.options import as_number, parse_alphabet, parse_list, parse_pair
 from freewill.cli.show import say
 from freewill.core.texts import LONGEST_TITLE, checked_text
+from freewill.core.types import SURVEY_FILE_BYTES, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.linear import Linear
+from freewill.domain.documents import parsed
+from freewill.domain.maps import MapGrid, map_grid
 from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.each import Silent
 from freewill.domain.mechanisms.family import Family
-from freewill.errors import FreewillError, ParameterError, SurveyError, printable
+from freewill.domain.questionnaire import Questionnaire
+from freewill.domain.survey import Survey
+from freewill.errors import (
+    FreewillError,
+    ParameterError,
+    SurveyError,
+    printable,
+    raised_as,
+    several,
+    why,
+)
 from freewill.stats.difference import diameter
 from freewill.stats.planning.menus import Promise, candidates
 
@@ -156,3 +176,117 @@ def prompt_levels(alphabet: Alphabet, promise: Promise) -> list[tuple[str, float
         (prompt(f"name for {number:g}", str, name) or name, number)
         for name, number in zip(names, numbers, strict=False)
     ]
+
+
+_POINT = "."
+
+
+def by_options(
+    ask: list[str], level: list[str], distance: bool | None, silence: str | None, title: str | None
+) -> Questionnaire:
+    """Make a survey from NAME=ANSWERS and levels, for all questions or for one."""
+    alphabets: dict[str, Alphabet] = {}
+    for text in ask:
+        name, found, answers = text.partition("=")
+        if not (found and name.strip() and answers):
+            raise ParameterError(
+                f"--ask {printable(text)}: expected a name and the answers, as age=0..99."
+            )
+        if name.strip() in alphabets:
+            raise ParameterError(f"--ask {name.strip()!r} comes twice: names must differ.")
+        alphabets[name.strip()] = parse_alphabet(answers)
+    levels = _levels(level, alphabets)
+    questions = {}
+    for name, alphabet in alphabets.items():
+        promise = promise_on(alphabet, distance)
+        if not levels[name]:
+            say(f"{name}: {alphabet}")
+        own = levels[name] or prompt_levels(alphabet, promise)
+        questions[name] = _question(alphabet, own, distance, silence, None)
+    return Questionnaire(questions, title)
+
+
+def _levels(texts: list[str], alphabets: dict[str, Alphabet]) -> dict[str, list[Level]]:
+    """Read levels: QUESTION.NAME=NUMBER is of one question, any other of all."""
+    levels: dict[str, list[Level]] = {name: [] for name in alphabets}
+    for text in texts:
+        name, number = read_level(text)
+        own = [question for question in alphabets if name.startswith(f"{question}{_POINT}")]
+        for question in own or alphabets:
+            levels[question].append((name.removeprefix(f"{question}{_POINT}"), number))
+    return levels
+
+
+def by_prompts(title: str | None) -> Questionnaire:
+    """Ask for questions until no more is named."""
+    title = title or prompt_text("A title for their page", "title")
+    questions: dict[str, Survey] = {}
+    while True:
+        ends = " (Enter: no more)" if questions else ", such as age"
+
+        def named(text: str) -> str:
+            if text in questions or (not text and not questions):
+                raise ParameterError("expected a name that no question has yet.")
+            return text
+
+        name = prompt(f"A short name of question {len(questions) + 1}{ends}", named, "")
+        if not name:
+            return Questionnaire(questions, title)
+        question = prompt_text("The question, as people read it", "question")
+        alphabet = prompt_alphabet()
+        levels: list[Level] = [*prompt_levels(alphabet, promise_on(alphabet, None))]
+        silent = typer.confirm("May people leave it unanswered?", default=True)
+        silence = prompt("name for no answer", str, "no answer") if silent else None
+        questions[name] = _question(alphabet, levels, None, silence, question)
+
+
+def _question(
+    alphabet: Alphabet,
+    levels: list[Level] | list[tuple[str, float]],
+    distance: bool | None,
+    silence: str | None,
+    question: str | None,
+) -> Survey:
+    offered = offers(alphabet, levels, promise_on(alphabet, distance))
+    if silence is not None:
+        if silence in offered:
+            raise ParameterError(f"--silence {silence!r} is the name of a level too: rename one.")
+        offered[silence] = Silent(alphabet)
+    return Survey(alphabet, offered, question=question)
+
+
+def read_map(path: Path, cell: float | None, cells: int | None, *, mask: bool) -> MapGrid:
+    """Read a GeoJSON file, and lay a grid over it."""
+    try:
+        advice = "Leave out what nobody looks for."
+        refuse_beyond(SURVEY_FILE_BYTES, path.stat().st_size, f"map {path}", advice, ParameterError)
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise ParameterError(f"{path}: there is no such map.") from None
+    except OSError as error:
+        raise FreewillError(f"{path} cannot be read: {why(error)}.") from None
+    with raised_as(ParameterError, f"map {path}: "):
+        return map_grid(parsed(content, ".json"), cell, cells, mask=mask)
+
+
+def say_map(made: MapGrid, path: Path | None) -> None:
+    """Say what was made of a map."""
+    grid = made.grid
+    whole = grid.columns * grid.rows
+    outside = (
+        f"; {several(whole - grid.size, 'cell')} that no area overlaps left out"
+        if grid.mask is not None
+        else "; no cell left out"
+    )
+    before, after = made.positions
+    say(f"{path}: {grid}{outside}.")
+    named = sum(
+        bool(one["properties"].get("name")) for one in made.background["geojson"]["features"]
+    )
+    say(
+        f"It lies under the map on the page: {several(named, 'named feature')}, "
+        f"{several(after, 'position')} of {before:,}."
+    )
+    if made.unread:
+        say(f"{several(made.unread, 'feature')} without a shape of its own left out.")
+    say("")

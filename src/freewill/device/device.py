@@ -21,7 +21,20 @@ from freewill.device.memory import (
     as_memory,
     period_key,
 )
-from freewill.device.offered import check_id, menu_of, named_question, question_of
+from freewill.device.offered import (
+    as_report,
+    as_text,
+    by_question,
+    check_id,
+    drawn_text,
+    index_of,
+    menu_of,
+    named_by,
+    named_question,
+    question_of,
+    read_text,
+    row_id,
+)
 from freewill.device.permanent import (
     checked_period,
     fresh,
@@ -29,8 +42,6 @@ from freewill.device.permanent import (
     permanent,
     price_of_period,
 )
-from freewill.device.questions import by_question, named_by, row_id
-from freewill.device.values import as_report, as_text, drawn_text, index_of, read_text
 from freewill.domain.cover import Cover
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Silent

@@ -19,8 +19,7 @@ from freewill.device.explain_questions import (
 from freewill.device.facts import Facts, facts
 from freewill.device.picture import Style, as_svg, as_text, highest
 from freewill.device.sentences import Told
-from freewill.device.translated import ShownTexts, survey_texts
-from freewill.device.words import Words, words
+from freewill.device.words import ShownTexts, Words, survey_texts, words
 from freewill.domain.cover import Cover
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.questionnaire import Questionnaire

@@ -38,9 +38,8 @@ from freewill.io.parquet_pages import refuse_bombs
 from freewill.stats import streams
 from freewill.stats.collect import refuse_impossible
 from freewill.stats.evidence import Evidence, assemble, refuse_nobody
-from freewill.stats.folding import folded
 from freewill.stats.groups import Group, grouped
-from freewill.stats.marginals import unfolded
+from freewill.stats.marginals import folded, unfolded
 from freewill.stats.periods import with_periods
 
 _BATCH_ROWS = 1 << 17

@@ -20,7 +20,7 @@ from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import checked_level, estimable, functionals_of
 from freewill.stats.information import FEW
 from freewill.stats.intervals import Intervals, intervals
-from freewill.stats.spans import Span, spans_of, times_of
+from freewill.stats.periods import Span, spans_of, times_of
 from freewill.stats.weights import Fractions, Nonlinear, Quantiles
 from freewill.stats.work import Work
 

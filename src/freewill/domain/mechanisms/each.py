@@ -9,9 +9,9 @@ import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet, encode_values, readable
-from freewill.domain.alphabets.categorical import Categorical
 from freewill.domain.alphabets.product import Product
 from freewill.domain.draws.sources import Source
+from freewill.domain.either_outputs import NOTHING
 from freewill.domain.guarantees.promises import Guarantee, JointGuarantee
 from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.mechanisms.composed import (
@@ -30,9 +30,6 @@ from freewill.errors import AlphabetError, ParameterError, SpecError, closest, s
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.kronecker import KroneckerOperator
 from freewill.numeric.operators.moments import Moments
-
-NOTHING = Symbols(Categorical(["nothing"]))
-"""The only thing that somebody says who says nothing."""
 
 
 @dataclass(frozen=True)

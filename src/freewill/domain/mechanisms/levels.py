@@ -8,7 +8,7 @@ import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, Reports
 from freewill.domain.mechanisms.public import PublicPart
-from freewill.numeric.operators.mixed_moments import MixedMoments
+from freewill.numeric.operators.shared_moments import MixedMoments
 from freewill.numeric.quadrature import octave_rule
 
 

@@ -113,11 +113,6 @@ class SampledMoments(ListedMoments):
     def response(self, value: int) -> None:
         """Return nothing: not all outputs are here."""
 
-    @property
-    def lift(self) -> float:
-        """By how much errors are too large at most: N outputs lift a variance by N / (N - k)."""
-        return float((1 - self.theta.size / len(self.shares)) ** -0.5 - 1)
-
     def error(self, directions: FloatArray) -> FloatArray:
         """Return the relative standard error of the variance of s for each row u.
 
