@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
-from freewill.core.types import FloatArray, Spec, is_number
+from freewill.core.types import FloatArray, Spec, frozen, is_number
 from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.guarantees.promises import Guarantee
@@ -51,9 +51,7 @@ class Computed(Tabulated, Protocol):
     def matrix(self) -> FloatArray:  # type: ignore[override]
         """The law, read-only."""
         unscaled = self._law()
-        law: FloatArray = unscaled / unscaled.sum(axis=1, keepdims=True)
-        law.flags.writeable = False
-        return law
+        return frozen(unscaled / unscaled.sum(axis=1, keepdims=True))
 
     def guarantee(self) -> Guarantee:
         """Return what is promised of the table."""

@@ -18,7 +18,7 @@ from freewill.domain.alphabets.groups import Groups, Values
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.draws.sources import Source
-from freewill.domain.draws.tables import Table, whole_weights
+from freewill.domain.draws.tables import Tables, whole_weights
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promised, read_inner
@@ -248,31 +248,20 @@ class Then(Mechanism):
         return np.asarray(np.searchsorted(self._numbers, space.numbers(reports)))
 
     @cached_property
-    def _tables(self) -> dict[int, Table]:
-        return {}
-
-    def _table(self, place: int) -> Table:
-        """Return the chances of an inner output, made when first drawn from."""
-        if place not in self._tables:
-            self._tables[place] = Table.of(whole_weights(self._array[place]))
-        return self._tables[place]
+    def _tables(self) -> Tables:
+        return Tables(self._array)
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Draw inner reports, and map them."""
         places = self._places(self.inner.obfuscate(truth.ravel(), rng))
         if self.sure:
             return np.asarray(self._array[places]).reshape(truth.shape)
-        drawn = np.empty(places.size, dtype=np.int64)
-        order = np.argsort(places, kind="stable")
-        present, starts = np.unique(places[order], return_index=True)
-        for place, people in zip(present.tolist(), np.split(order, starts)[1:], strict=True):
-            drawn[people] = self._table(place).many(people.size, rng)
-        return drawn.reshape(truth.shape)
+        return self._tables.many(places, rng).reshape(truth.shape)
 
     def _report(self, value: int, source: Source) -> int:
         """Draw an inner report, and map it."""
         place = int(self._places(np.asarray([self.inner.draw(value, source)]))[0])
-        return int(self._array[place]) if self.sure else self._table(place).draw(source)
+        return int(self._array[place]) if self.sure else self._tables[place].draw(source)
 
     def weights(self) -> list[list[int]] | None:
         """Return the inner numbers times those of the map, added up by output."""
