@@ -91,14 +91,14 @@ def _explain_questions(given: Questionnaire, language: str | None, *, as_json: b
         say(f"{name}\n")
         _show(own)
         say("")
-    told = survey_texts(given, language).words
-    say(told.say("", "together", "most", promise=total.short))
+    vocabulary = survey_texts(given, language).words
+    say(vocabulary.say("", "together", "most", promise=total.short))
 
 
 def _of_one_question(given: Questionnaire, choice: str | None) -> tuple[Survey, str]:
     """Read QUESTION=NAME into the question and the choice."""
-    question, found, name = (choice or "").partition("=")
-    if not found or question not in given.questions:
+    question, equals, name = (choice or "").partition("=")
+    if not equals or question not in given.questions:
         raise ParameterError(
             f"--choice {printable(choice or '')}: expected a question and a choice, as "
             f"{next(iter(given.questions))}=NAME; the questions are {', '.join(given.questions)}."

@@ -96,9 +96,9 @@ def offer(alphabet: Alphabet, level: float, promise: Promise) -> Mechanism:
 def read_level(text: str) -> tuple[str, float | tuple[float, float]]:
     """Read NAME=NUMBER, or NAME=LOW..HIGH for a range of epsilons."""
     expected = "a name and a number, as careful=0.5, or a range, as yours=0.1..5"
-    name, found, ends = text.partition("=")
+    name, equals, ends = text.partition("=")
     low, dots, high = ends.partition("..")
-    if not (found and dots):
+    if not (equals and dots):
         return parse_pair(text, "--level", expected)
     pair = [parse_pair(f"{name}={end}", "--level", expected)[1] for end in (low, high)]
     return name, (pair[0], pair[1])
@@ -187,8 +187,8 @@ def by_options(
     """Make a survey from NAME=ANSWERS and levels, for all questions or for one."""
     alphabets: dict[str, Alphabet] = {}
     for text in ask:
-        name, found, answers = text.partition("=")
-        if not (found and name.strip() and answers):
+        name, equals, answers = text.partition("=")
+        if not (equals and name.strip() and answers):
             raise ParameterError(
                 f"--ask {printable(text)}: expected a name and the answers, as age=0..99."
             )

@@ -44,22 +44,22 @@ def verify(
     """
     given = None if survey is None else load_survey(survey)
     with progress("asking for surveys") as show:
-        found = verified(address, seen, head, given, show)
+        log = verified(address, seen, head, given, show)
     if as_json:
-        say_json(found.describe())
+        say_json(log.describe())
     else:
-        rows = [[own, "differs" if fault else "in the log"] for own, fault in found.surveys.items()]
+        rows = [[own, "differs" if fault else "in the log"] for own, fault in log.surveys.items()]
         table(["survey", "verdict"], rows)
-        say(f"\nlog of surveys: {found.number}: {found.head or 'nothing yet'}")
-        faults = [f"{own}: {fault}" for own, fault in found.surveys.items() if fault]
-        for text in (*found.faults, *faults):
+        say(f"\nlog of surveys: {log.number}: {log.head or 'nothing yet'}")
+        faults = [f"{own}: {fault}" for own, fault in log.surveys.items() if fault]
+        for text in (*log.faults, *faults):
             say(f"wrong: {text}")
-        for text in found.notes:
+        for text in log.notes:
             say(f"note: {text}")
         say(
             "verified: whoever sees the same head was shown the same surveys."
-            if found.holds
+            if log.holds
             else "NOT verified."
         )
-    if not found.holds:
+    if not log.holds:
         raise typer.Exit(FAILED)

@@ -74,8 +74,8 @@ def question_of(
     words = None if text is None else f"question {same_words(text)}"
     keys = ([] if named is None else [f"name {named}"]) + ([] if words is None else [words])
     if keys:
-        known = (key for key in keys if memory is not None and memory.knows(key))
-        return next(known, keys[0])
+        remembered = (key for key in keys if memory is not None and memory.knows(key))
+        return next(remembered, keys[0])
     if memory is not None:
         raise DeviceError(
             "a memory, and nothing that says which question this is: another one over the same "
@@ -93,22 +93,22 @@ def by_question(names: Iterable[str], values: Any, *more: Any) -> dict[str, Any]
     >>> by_question(["age", "commute"], {"age": 41}, "careful", {"commute": 0.5})
     {'age': ([41], 'careful', None), 'commute': ([], 'careful', 0.5)}
     """
-    known = list(names)
+    questions = list(names)
     if not isinstance(values, Mapping):
         raise DeviceError(
-            f"{shown(values)}: expected a dict with a value for each of {', '.join(known)}."
+            f"{shown(values)}: expected a dict with a value for each of {', '.join(questions)}."
         )
-    tables = [one if isinstance(one, Mapping) else dict.fromkeys(known, one) for one in more]
+    tables = [one if isinstance(one, Mapping) else dict.fromkeys(questions, one) for one in more]
     for table in (values, *tables):
         for name in table:
-            if name not in known:
+            if name not in questions:
                 raise DeviceError(
-                    f"{shown(name)} is no question here: expected {', '.join(known)}."
-                    f"{closest(name, known)}"
+                    f"{shown(name)} is no question here: expected {', '.join(questions)}."
+                    f"{closest(name, questions)}"
                 )
     return {
         name: ([values[name]] if name in values else [], *(table.get(name) for table in tables))
-        for name in known
+        for name in questions
     }
 
 

@@ -129,8 +129,8 @@ class Words:
         >>> words("fr").unit("year", 1.5), words("fr").unit("year", 2), words("fr").unit("dB", 2)
         ('an', 'ans', 'dB')
         """
-        known = self.texts["units"].values()
-        forms = self.texts["units"].get(unit) or next((f for f in known if f["one"] == unit), None)
+        every = self.texts["units"].values()
+        forms = self.texts["units"].get(unit) or next((f for f in every if f["one"] == unit), None)
         if forms is not None:
             return str(forms[self.form(number)])
         one = self.form(number) == "one" or self.language != _ENGLISH
@@ -168,8 +168,8 @@ def languages() -> list[str]:
     >>> languages()
     ['de', 'en', 'es', 'fr', 'it', 'pt']
     """
-    found = (_FILE.fullmatch(file.name) for file in _FOLDER.iterdir())
-    return sorted(match[1] for match in found if match)
+    matches = (_FILE.fullmatch(file.name) for file in _FOLDER.iterdir())
+    return sorted(match[1] for match in matches if match)
 
 
 def words(language: str = _ENGLISH) -> Words:
@@ -183,8 +183,8 @@ def words(language: str = _ENGLISH) -> Words:
     """
     own = language.lower().partition("-")[0] if isinstance(language, str) else ""
     if own not in languages():
-        known = ", ".join(languages())
-        raise ParameterError(f"language={shown(language)}: there are texts in {known}.")
+        available = ", ".join(languages())
+        raise ParameterError(f"language={shown(language)}: there are texts in {available}.")
     return _words(own)
 
 
@@ -259,8 +259,8 @@ def survey_texts(survey: Any, language: str | None = None) -> ShownTexts:
     ('Rauchen Sie?', 'ja', 'de')
     """
     own = survey.language or "en"
-    known = own.lower().partition("-")[0] in languages()
-    said = words(language) if language is not None else words(own if known else "en")
+    translated = own.lower().partition("-")[0] in languages()
+    said = words(language) if language is not None else words(own if translated else "en")
     given = _nearest(survey.translations, language or own)
     return ShownTexts(
         said,
@@ -277,5 +277,5 @@ def _nearest(translations: Mapping[str, Any], language: str) -> Mapping[str, Any
     tags = {tag.lower(): tag for tag in translations}
     wanted, base = language.lower(), language.lower().partition("-")[0]
     near = [tag for tag in tags if tag.partition("-")[0] == base]
-    found = next((tag for tag in (wanted, base, *near) if tag in tags), None)
-    return {} if found is None else translations[tags[found]]
+    nearest = next((tag for tag in (wanted, base, *near) if tag in tags), None)
+    return {} if nearest is None else translations[tags[nearest]]

@@ -236,8 +236,8 @@ def _row_groups(metadata: Any, prefix: str) -> list[int]:
     some = []
     for number in range(metadata.num_row_groups):
         ends = metadata.row_group(number).column(place).statistics
-        known = prefix and ends is not None and ends.has_min_max
-        if not known or ends.min[: len(prefix)] <= prefix <= ends.max[: len(prefix)]:
+        bounded = prefix and ends is not None and ends.has_min_max
+        if not bounded or ends.min[: len(prefix)] <= prefix <= ends.max[: len(prefix)]:
             some.append(number)
     return some
 

@@ -209,12 +209,12 @@ def interaction(
         (group.scores(0, one.rows, thetas[0]), group.scores(1, other.rows, thetas[1]))
         for group in groups
     ]
-    spread = [_spread(group, *own) for group, own in zip(groups, scored, strict=True)]
-    stages = _stages(one, other, spread)
+    covariances = [_covariances(group, *own) for group, own in zip(groups, scored, strict=True)]
+    stages = _stages(one, other, covariances)
     left, right = np.concatenate(stages, axis=1)
     covariance = np.zeros((left.size, left.size))
     parts = []
-    for group, own, (first, second) in zip(groups, scored, spread, strict=True):
+    for group, own, (first, second) in zip(groups, scored, covariances, strict=True):
         if group.exchangeable:
             parts.append(first[np.ix_(left, left)] * second[np.ix_(right, right)])
         else:
@@ -267,7 +267,7 @@ def _functions(alphabet: Alphabet, theta: FloatArray) -> _Functions:
     return _Functions(np.concatenate([smooth, free]), len(smooth))
 
 
-def _spread(group: Pairs, one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _covariances(group: Pairs, one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the two factors of a group's covariance: n cov(s) / sqrt(n - 1), and that of t."""
     scale = 1 / np.sqrt(group.people - 1)
     first, second = (
@@ -278,10 +278,10 @@ def _spread(group: Pairs, one: FloatArray, other: FloatArray) -> tuple[FloatArra
 
 
 def _stages(
-    one: _Functions, other: _Functions, spread: Sequence[tuple[FloatArray, FloatArray]]
+    one: _Functions, other: _Functions, covariances: Sequence[tuple[FloatArray, FloatArray]]
 ) -> list[IntArray]:
     """Return the products of each stage, [attribute, product]: those that reports tell most of."""
-    variances = np.sum([np.outer(np.diag(a), np.diag(b)) for a, b in spread], axis=0)
+    variances = np.sum([np.outer(np.diag(a), np.diag(b)) for a, b in covariances], axis=0)
     stages = [(one.first, other.first)]
     if one.smooth or other.smooth:
         stages.append((one.free, other.free))

@@ -225,7 +225,7 @@ def intervals_about(
     with np.errstate(invalid="ignore"):
         low = np.where(np.isinf(errors), least, np.maximum(point - below, least))
         high = np.where(np.isinf(errors), most, np.minimum(point + above, most))
-    known = advice_on(information, weights, point, errors, estimates.influences, effective_people)
+    advice = advice_on(information, weights, point, errors, estimates.influences, effective_people)
     return Intervals(
         of=weights.names,
         point=point,
@@ -238,7 +238,7 @@ def intervals_about(
         people=people,
         alphabet=information.alphabet,
         effective_people=effective_people,
-        advice=known,
+        advice=advice,
     )
 
 

@@ -302,7 +302,7 @@ def _advice(every: Sequence[Span], each: Sequence[Intervals]) -> str:
     """Say what was left out, and which periods rest on few people."""
     left_out = [span.name for span in every if span.evidence.people < 2]
     few = [span.name for span in every if 2 <= span.evidence.people < FEW]
-    known = [(span.name, one.advice) for span, one in _kept(every, each) if one.advice]
+    advice = [(span.name, one.advice) for span, one in _kept(every, each) if one.advice]
     parts = []
     if left_out:
         parts.append(f"Nobody, or one person, in {_some(left_out)}: left out.")
@@ -311,9 +311,9 @@ def _advice(every: Sequence[Span], each: Sequence[Intervals]) -> str:
             f"Fewer than {FEW} people in {_some(few)}: intervals there are wide, and tests find "
             f"little. Longer periods are known better."
         )
-    if known:
-        more = f" So in {len(known) - 1} more." if len(known) > 1 else ""
-        parts.append(f"In {known[0][0]}: {known[0][1]}{more}")
+    if advice:
+        more = f" So in {len(advice) - 1} more." if len(advice) > 1 else ""
+        parts.append(f"In {advice[0][0]}: {advice[0][1]}{more}")
     return " ".join(parts)
 
 

@@ -332,19 +332,19 @@ def attribute_parts(
                 f"product first, as fw.Each(people, ...), or fw.Silent(alphabet)."
             )
         alphabet = Product({name: part.alphabet for name, part in parts.items()})
-    known = alphabet.attributes
+    attributes = alphabet.attributes
     for name, part in parts.items():
-        if name not in known:
+        if name not in attributes:
             raise ParameterError(
                 f"{kind} with {shown(name)}, which is no attribute of {alphabet}."
-                f"{closest(name, known)}"
+                f"{closest(name, attributes)}"
             )
         if part.alphabet is None:
-            parts[name] = Silent(known[name])
-        elif part.alphabet != known[name]:
+            parts[name] = Silent(attributes[name])
+        elif part.alphabet != attributes[name]:
             raise AlphabetError(
                 f"{kind}, {name!r}: {part} is over {part.alphabet}, and the attribute over "
-                f"{known[name]}. Does it belong to another question?"
+                f"{attributes[name]}. Does it belong to another question?"
             )
     if not parts:
         raise ParameterError(f"{kind} of {several(0, 'mechanism')}: expected one an attribute.")

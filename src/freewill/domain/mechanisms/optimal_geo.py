@@ -118,10 +118,10 @@ class OptimalGeo(NoisyTable):
     def _given(self, law: ArrayLike) -> FloatArray:
         """Check that a law, solved for before, keeps the promise."""
         matrix = Matrix(self.alphabet, law, self.alphabet).matrix
-        found = literal_geo_epsilon(matrix, self.alphabet)
-        if found > self.epsilon:
+        epsilon = literal_geo_epsilon(matrix, self.alphabet)
+        if epsilon > self.epsilon:
             raise LawError(
-                f"the law of {self} has epsilon {found!r}, more than is promised. Leave it out, "
+                f"the law of {self} has epsilon {epsilon!r}, more than is promised. Leave it out, "
                 f"and it is solved for."
             )
         return matrix

@@ -127,8 +127,8 @@ class KeptOperator(Operator):
         """Return the squares by FFT where a row is one of the noise; of other rows, its entries."""
         single = np.diff(self._firsts, append=self.rows.size) == 1
         alone = single[self.which] if self.which.size else np.empty(0, dtype=np.bool_)
-        spread = self._spread(np.where(alone, weights, 0.0)) * self._factors
-        diagonal = self.inner.gram_diagonal(spread)[self.cells]
+        alone_weights = self._spread(np.where(alone, weights, 0.0)) * self._factors
+        diagonal = self.inner.gram_diagonal(alone_weights)[self.cells]
         others = np.flatnonzero(~alone)
         for rows, own in self.subset(others)._blocks(weights[others]):
             diagonal = diagonal + rows.gram_diagonal(own)

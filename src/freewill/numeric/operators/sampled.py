@@ -113,6 +113,11 @@ class SampledMoments(ListedMoments):
     def response(self, value: int) -> None:
         """Return nothing: not all outputs are here."""
 
+    @property
+    def lift(self) -> float:
+        """By how much errors are too large at most: N outputs lift a variance by N / (N - k)."""
+        return float((1 - self.theta.size / len(self.shares)) ** -0.5 - 1)
+
     def error(self, directions: FloatArray) -> FloatArray:
         """Return the relative standard error of the variance of s for each row u.
 
@@ -122,6 +127,6 @@ class SampledMoments(ListedMoments):
         squares = np.array([self.shares * term * term for term in terms])
         variances = squares.sum(axis=1)
         deviations = squares - variances[:, None] / len(self.shares)
-        spread = np.sqrt(np.einsum("uz,uz->u", deviations, deviations))
-        error = np.divide(spread, variances, out=np.zeros(len(spread)), where=variances > 0)
+        deviation = np.sqrt(np.einsum("uz,uz->u", deviations, deviations))
+        error = np.divide(deviation, variances, out=np.zeros(len(deviation)), where=variances > 0)
         return np.asarray(error)

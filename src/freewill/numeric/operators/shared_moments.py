@@ -147,14 +147,14 @@ def merged(weighted: Sequence[tuple[float, Moments]]) -> list[tuple[float, Any]]
 
 def powers_of(moments: Sequence[Moments], directions: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the second and the third moment of s in each group, [group, direction]."""
-    known: dict[int, tuple[FloatArray, FloatArray]] = {}
+    by_law: dict[int, tuple[FloatArray, FloatArray]] = {}
     rows = []
     for one in moments:
         if isinstance(one, SharedMoments) and one.law is not None:
             key = id(one.law)
-            if key not in known:
-                known[key] = one.law.powers_by_group(directions)
-            rows.append(np.stack([known[key][0][one.place], known[key][1][one.place]]))
+            if key not in by_law:
+                by_law[key] = one.law.powers_by_group(directions)
+            rows.append(np.stack([by_law[key][0][one.place], by_law[key][1][one.place]]))
         else:
             rows.append(np.stack(one.powers(directions)))
     both = np.stack(rows)
@@ -218,3 +218,8 @@ class MixedMoments:
     def error(self) -> Any:
         """How well variances are known, where all reports are of one law and were drawn."""
         return getattr(self.parts[0], "error", None) if len(self.parts) == 1 else None
+
+    @property
+    def lift(self) -> float:
+        """By how much errors are too large at most."""
+        return float(getattr(self.parts[0], "lift", 0.0)) if len(self.parts) == 1 else 0.0

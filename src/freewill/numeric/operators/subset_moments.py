@@ -233,9 +233,9 @@ class CountMoments(NodeMoments):
         times, weights, mean, variance, skew = self._tilted
         along = directions.T
         square = along * along
-        centre, spread = mean @ along, variance @ square
-        second = weights @ (centre * centre + spread)
+        centre, variances = mean @ along, variance @ square
+        second = weights @ (centre * centre + variances)
         third = (weights * times) @ (
-            centre * (centre * centre + 3 * spread) + skew @ (square * along)
+            centre * (centre * centre + 3 * variances) + skew @ (square * along)
         )
         return np.asarray(second), np.asarray(third)
