@@ -22,7 +22,7 @@ def explain(
     choice: Annotated[
         str | None,
         option(
-            "Explain only this choice, by name or id; of several questions, QUESTION=NAME.",
+            "Explain only this choice, by name or id; with several questions, QUESTION=NAME.",
             "--choice",
             "-c",
         ),
@@ -34,7 +34,7 @@ def explain(
     language: Annotated[
         str | None,
         option(
-            "In which language: de, en, es, fr, it or pt. If left out, in the survey's own.",
+            "Language of the texts: de, en, es, fr, it or pt (default: the survey's own).",
             "--language",
             "-l",
         ),
@@ -45,8 +45,8 @@ def explain(
     The texts are for people who are about to choose: how often a report is true, how far off it is
     on average, how much it can reveal, and within which distance values stay indistinguishable. A
     choice that hides almost nothing says so first. The exit code is always 0; `freewill audit`
-    verifies the guarantees. Of several questions, each is explained, and what all answers of a
-    person tell together at most.
+    verifies the guarantees. With several questions, each is explained, and then the most that all
+    answers of a person reveal together.
 
     Example:
 

@@ -41,8 +41,8 @@ def menu(
 ) -> None:
     """Find the mechanism that tells most at each level of protection.
 
-    Mechanisms at a level keep the same promise. They are compared by how many times the people a
-    survey needs for the same error, beside one without privacy.
+    Mechanisms at a level keep the same promise. They are compared by how many times as many people
+    a survey needs for the same error as one without privacy.
 
     Example:
 

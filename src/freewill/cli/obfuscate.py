@@ -35,9 +35,9 @@ def obfuscate(
     column: Annotated[
         list[str] | None,
         option(
-            "The column of values, by name or, without a header, by number: 1. For a grid give two "
-            "columns: latitude and longitude, or km east and km north. Of several questions, "
-            "QUESTION=COLUMN, where it is not called like the question.",
+            "The column of values, by name or, without a header, by number: 1. For a grid give "
+            "two columns: latitude and longitude, or km east and km north. With several "
+            "questions, QUESTION=COLUMN for each column that is not named after its question.",
             "--column",
             "-c",
         ),
@@ -45,15 +45,15 @@ def obfuscate(
     choice: Annotated[
         list[str] | None,
         option(
-            "The column with the name of each person's mechanism; of several questions, "
+            "The column with the name of each person's mechanism; with several questions, "
             "QUESTION=COLUMN, repeatable."
         ),
     ] = None,
     mechanism: Annotated[
         list[str] | None,
         option(
-            "The mechanism that everybody uses; of several questions, QUESTION=NAME, repeatable, "
-            "or a NAME for all."
+            "The mechanism that everybody uses; with several questions, QUESTION=NAME, "
+            "repeatable, or one NAME for all questions."
         ),
     ] = None,
     epsilon: Annotated[
@@ -66,8 +66,8 @@ def obfuscate(
     share: Annotated[
         list[str] | None,
         option(
-            "NAME=WEIGHT: the share of people who choose a mechanism. Equal by default. Of several "
-            "questions, QUESTION.NAME=WEIGHT."
+            "NAME=WEIGHT: the share of people who choose a mechanism. Equal by default. With "
+            "several questions, QUESTION.NAME=WEIGHT."
         ),
     ] = None,
     seed: Annotated[
@@ -86,12 +86,12 @@ def obfuscate(
     r"""Turn true values into noisy reports, as people's devices would: for trials and tests.
 
     Each person uses one mechanism of the survey: the one named in the `--choice` column, or one
-    drawn at random with the given shares; of a family, at the epsilon of the `--epsilon` column.
-    Of a survey of several questions, values have a column a question, and people choose for each.
-    Where the survey has a cover, the mechanism that is used and named is drawn from the choice.
-    Noise comes from the operating system's random generator.
-    Reports are shuffled within each mechanism, so that no row reveals whose it was. With `-` as
-    output, reports are CSV, and messages go to standard error.
+    drawn at random with the given shares. A family is used at the epsilon in the `--epsilon`
+    column. With several questions, each has a column of values, and people choose a mechanism for
+    each. If the survey has a cover, the mechanism that is used and reported is drawn at random from
+    the one chosen. Noise comes from the operating system's random generator. Reports are shuffled
+    within each mechanism, so that no row reveals whose it was. With `-` as output, reports are CSV,
+    and messages go to standard error.
 
     Example:
 

@@ -17,16 +17,16 @@ _POINT = "."
 Of = Annotated[
     str | None,
     option(
-        "Of a survey of several questions: the distribution of these, as age or age,commute. "
-        "Reports say nothing else then, which keeps the estimate small.",
+        "With several questions: use only these, as age or age,commute. Answers to all others are "
+        "ignored, which saves memory.",
         "--of",
     ),
 ]
 GivenValues = Annotated[
     list[str] | None,
     option(
-        "Among people of whom this holds: commute=bicycle, or one of several, commute=bus,car. "
-        "Repeatable, for other questions.",
+        "With several questions: only among people with this answer, commute=bicycle, or with one "
+        "of several answers, commute=bus,car. Repeatable, once for each question.",
         "--given",
     ),
 ]
@@ -34,7 +34,7 @@ GivenValues = Annotated[
 
 Table = Annotated[
     str | None,
-    option("Of a survey of several questions: the one or two that are meant, as age,commute."),
+    option("With several questions: the question, or the two questions, to use, as age,commute."),
 ]
 
 

@@ -40,8 +40,8 @@ def trend(
     sources: Annotated[
         list[str],
         typer.Argument(
-            help="Evidence with periods; or a file for each period: evidence or, with --survey, "
-            "reports. Or, with --survey, a collector's store."
+            help="Evidence with periods, or one evidence file for each period; with --survey, one "
+            "file of reports for each period, or a collector's store."
         ),
     ],
     survey: analysis.ReportsSurvey = None,
@@ -51,7 +51,9 @@ def trend(
     level: Annotated[float, numeric("Confidence level of intervals, bands and tests.")] = 0.95,
     joint: Annotated[
         bool,
-        option("Make bands and p-values that hold for all that is asked for at once.", "--joint"),
+        option(
+            "Make bands and p-values hold for everything that --of asks for at once.", "--joint"
+        ),
     ] = False,
     equal: Equal = False,
     engine: EngineName = Engine.DUCKDB,
@@ -63,14 +65,14 @@ def trend(
 ) -> None:
     """Show shares, the mean or quantiles by period, and test whether they change.
 
-    The first line is a test of the hypothesis that all periods have one distribution. Next comes,
-    for what was asked for, a test that it is constant, and the slope of a straight line through it.
-    Each period has an interval, and a band that holds in all periods at once. Which mechanisms
-    people choose may change from period to period.
+    The first line is a test of the hypothesis that all periods have one distribution. Next come,
+    for everything that --of asks for, a test that it is constant and the slope of a straight line
+    through it. Each period has an interval, and a band that holds in all periods at once. Which
+    mechanisms people choose may change from period to period.
 
     Periods come from a collector's store, from evidence that was collected with `--period`, or from
     files: a file is then a period, called by the day in its name (week-2026-11-02.parquet) or by
-    its name. People of two periods must be different ones.
+    its name. Nobody may be in two periods.
 
     The exit code is 0 whether anything changes or not: scripts read `changes` in `--json`.
 

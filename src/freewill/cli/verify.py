@@ -18,11 +18,10 @@ def verify(
     seen: Annotated[
         Path | None,
         option(
-            "A file in which this command keeps where the log ended; one that is not there yet "
-            "is made."
+            "A file that remembers where the log ended, for the next run; it is created if missing."
         ),
     ] = None,
-    head: Annotated[str | None, option("The head of the log that somebody else has seen.")] = None,
+    head: Annotated[str | None, option("The head of the log as somebody else saw it.")] = None,
     survey: Annotated[
         Path | None, option("A survey file, .json or .toml, that must be among those served.")
     ] = None,
@@ -31,10 +30,10 @@ def verify(
     """Verify that a collector shows everyone the same surveys.
 
     A collector keeps a public log of the surveys that it has served and closed, in which every
-    entry contains a hash of the one before. This command checks the whole chain, that every survey
-    which is served hashes to its id, that the log has it, with all that devices draw by, and, with
-    `--seen`, that the log continues the one that was seen last time: entries are only ever added.
-    Two people who see the same head were shown the same surveys (docs/collector.md).
+    entry contains a hash of the one before. This command checks that the chain is whole; that every
+    survey which is served hashes to its id; that the log contains it, with everything that devices
+    draw by; and, with `--seen`, that entries were only added since the last run. Two people who see
+    the same head were shown the same surveys (docs/collector.md).
 
     The exit code is 1 if anything is wrong. A collector that cannot be asked is an error, code 2.
 
