@@ -14,7 +14,7 @@ from device_cases import skipped
 from freewill.device import device
 from freewill.device.budget import covered_cost
 from freewill.device.memory import amount_text
-from freewill.device.offered import as_text
+from freewill.device.values import as_text
 from freewill.domain.draws.sources import GivenBytes
 from freewill.errors import BudgetError, DeviceError
 

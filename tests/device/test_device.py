@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.device import offered as values
+from freewill.device import values
 from freewill.domain.alphabets.base import readable
 from freewill.domain.draws.sources import GivenBytes
 from freewill.errors import AlphabetError, BudgetError, DeviceError, LawError

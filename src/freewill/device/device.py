@@ -22,17 +22,12 @@ from freewill.device.memory import (
     period_key,
 )
 from freewill.device.offered import (
-    as_report,
-    as_text,
     by_question,
     check_id,
-    drawn_text,
-    index_of,
     menu_of,
     named_by,
     named_question,
     question_of,
-    read_text,
     row_id,
 )
 from freewill.device.permanent import (
@@ -42,6 +37,7 @@ from freewill.device.permanent import (
     permanent,
     price_of_period,
 )
+from freewill.device.values import as_report, as_text, drawn_text, index_of, read_text
 from freewill.domain.cover import Cover
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Silent
