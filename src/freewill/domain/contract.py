@@ -379,8 +379,8 @@ def _calibration(rows: FloatArray, values: IntArray) -> float:
     cube = np.einsum("zx,zx,zx->z", weights, weights, weights)
     sums = np.bincount(values, minlength=weights.shape[1]) - weights.sum(axis=0)
     sums = np.append(sums, (own - square).sum())
-    spread = (weights * (1 - weights)).sum(axis=0)
-    variances = np.append(spread, np.maximum(cube - square * square, 0.0).sum())
+    variance = (weights * (1 - weights)).sum(axis=0)
+    variances = np.append(variance, np.maximum(cube - square * square, 0.0).sum())
     # What hardly varies is a count of rare events, no normal number: one more is no surprise.
     deviations = np.maximum(np.abs(sums) - 1, 0.0) / np.sqrt(np.maximum(variances, 1.0))
     return min(1.0, 2 * len(sums) * float(ndtr(-deviations.max())))

@@ -224,7 +224,7 @@ class Cover(Mapping[str, Mechanism]):
                 worst.epsilon,
                 parts=tuple((n, _weakest(some, self._value)) for n, some in each.items()),
             )
-        choice = Guarantee("ldp", self.announcement.told(self._place(announced)))
+        choice = Guarantee("ldp", self.announcement.epsilon_of(self._place(announced)))
         value = self._promises[announced]
         total = summed([(choice, self._value), (value, self._value)])
         return JointGuarantee("ldp", total, parts=(("choice", choice), ("value", value)))

@@ -57,8 +57,8 @@ def drawable(mechanism: Mechanism) -> bool:
     [True, False]
     """
     # A member of a family has no program of its own that a survey could carry.
-    known = mechanism.parameters()["kind"] if mechanism.chooses_epsilon else mechanism.name
-    return known in BY_NAME or mechanism.program() is not None
+    kind = mechanism.parameters()["kind"] if mechanism.chooses_epsilon else mechanism.name
+    return kind in BY_NAME or mechanism.program() is not None
 
 
 def undrawable(mechanisms: Mapping[str, Mechanism]) -> str:

@@ -38,9 +38,8 @@ from freewill.io.parquet_pages import refuse_bombs
 from freewill.stats import streams
 from freewill.stats.collect import refuse_impossible
 from freewill.stats.evidence import Evidence, assemble, refuse_nobody
-from freewill.stats.folding import folded
 from freewill.stats.groups import Group, grouped
-from freewill.stats.marginals import unfolded
+from freewill.stats.marginals import folded, unfolded
 from freewill.stats.periods import with_periods
 
 _BATCH_ROWS = 1 << 17
@@ -241,8 +240,8 @@ def _row_groups(metadata: Any, prefix: str) -> list[int]:
     some = []
     for number in range(metadata.num_row_groups):
         ends = metadata.row_group(number).column(place).statistics
-        known = prefix and ends is not None and ends.has_min_max
-        if not known or ends.min[: len(prefix)] <= prefix <= ends.max[: len(prefix)]:
+        bounded = prefix and ends is not None and ends.has_min_max
+        if not bounded or ends.min[: len(prefix)] <= prefix <= ends.max[: len(prefix)]:
             some.append(number)
     return some
 

@@ -29,8 +29,8 @@ from freewill.numeric.operators.moments import ListedMoments, Moments, SetChance
 
 if TYPE_CHECKING:
     from freewill.domain.mechanisms.factored import ByAttribute
+    from freewill.domain.mechanisms.levels import Levels
     from freewill.domain.mechanisms.noisy import Rows
-    from freewill.domain.mechanisms.public import PublicPart
     from freewill.numeric.operators.sampled import SampledLaw
 
 SPEC_VERSION = 1
@@ -234,7 +234,7 @@ class Mechanism(Protocol):
         """Return reports by what was chosen for several questions; None where nothing was."""
         return None
 
-    def public(self) -> "PublicPart | None":
+    def public(self) -> "Levels | None":
         """Return the part of each report that the value does not move, where there is one."""
         return None
 

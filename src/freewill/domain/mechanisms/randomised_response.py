@@ -15,7 +15,7 @@ from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.noisy import Noisy, Rows, row_by_row
+from freewill.domain.mechanisms.noisy import Noisy, Rows
 from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance
 from freewill.domain.mechanisms.unary import BitLogs, UnaryEncoding, checked_advantage
 from freewill.errors import ParameterError, shown
@@ -86,11 +86,6 @@ class KRR(Noisy):
         blind, truthful = self.replaced.weights
         places = range(self.alphabet.size)
         return [[blind + len(places) * truthful * (z == x) for z in places] for x in places]
-
-    @classmethod
-    def stacked(cls, mechanisms: "Sequence[KRR]", outputs: Sequence[Reports]) -> SymbolOperator:
-        """Return the law of these outputs, scaled so that P(x | x) is 1."""
-        return cls.law_of_rows(*row_by_row(mechanisms, outputs))
 
     @classmethod
     def law_of_rows(cls, rows: Rows, outputs: Any) -> SymbolOperator:
@@ -216,11 +211,6 @@ class RAPPOR(UnaryEncoding, Noisy):
         """Toss a coin for each bit."""
         bits = [(v == value) ^ self.flipped.coin(source) for v in range(self.alphabet.size)]
         return np.packbits(bits, bitorder="little")
-
-    @classmethod
-    def stacked(cls, mechanisms: Sequence[Any], outputs: Sequence[Reports]) -> BitOperator:
-        """Return the law of these reports, scaled so that P(v | x) is 1 where v_x is set."""
-        return cls.law_of_rows(*row_by_row(mechanisms, outputs))
 
     @classmethod
     def law_of_rows(cls, rows: Rows, outputs: Any) -> BitOperator:

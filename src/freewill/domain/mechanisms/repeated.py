@@ -148,8 +148,8 @@ class Repeated(Mechanism):
     def moments(self, theta: FloatArray) -> Moments:
         """Return what a record tells: by counts of bits, or from listed or drawn records."""
         two_step = self._two_step
-        known = None if two_step is None else two_step.record_moments(theta, self.times)
-        return super().moments(theta) if known is None else known
+        closed_form = None if two_step is None else two_step.record_moments(theta, self.times)
+        return super().moments(theta) if closed_form is None else closed_form
 
     def witnesses(self) -> PackedBits:
         """Return the witnesses of a single report, each as often as it is made.

@@ -43,8 +43,8 @@ class Mean(NamedTuple):
     @classmethod
     def of(cls, values: FloatArray) -> "Mean":
         """Return the mean of some runs."""
-        spread = values.std(ddof=1) if values.size > 1 else np.nan
-        return cls(float(values.mean()), float(spread / np.sqrt(values.size)))
+        deviation = values.std(ddof=1) if values.size > 1 else np.nan
+        return cls(float(values.mean()), float(deviation / np.sqrt(values.size)))
 
     def __str__(self) -> str:
         return f"{self.value:.3g} ± {self.error:.1g}"

@@ -263,10 +263,10 @@ def checked_kinds(kinds: Any) -> Kinds | None:
     if kinds is None:
         return None
     listed = list(kinds) if isinstance(kinds, list | tuple) else [kinds]
-    found = [kind_named(one, ParameterError) if isinstance(one, str) else one for one in listed]
-    if not found or not all(map(callable, found)):
+    chosen = [kind_named(one, ParameterError) if isinstance(one, str) else one for one in listed]
+    if not chosen or not all(map(callable, chosen)):
         raise ParameterError(f"kinds={shown(kinds)}: {_TAKES}")
-    return tuple(found)
+    return tuple(chosen)
 
 
 def _least_distance(alphabet: Alphabet) -> float:
