@@ -316,10 +316,9 @@ HEAD = """\
 # What works for which mechanism
 
 Made by `python tests/what_works.py > docs/what-works.md`. The tests try every feature on every
-mechanism and hold this page to what they find: what is refused is refused by an error that says the
-reason. Of the last three nothing in the package knows: that of
-[new-mechanism.md](new-mechanism.md), and two with no more than sampler, law, promise and output
-space.
+mechanism and hold this page to the outcome. What is refused is refused by an error that gives the
+reason. The last three mechanisms are not part of the package: that of
+[new-mechanism.md](new-mechanism.md), and two with only sampler, law, promise and output space.
 """
 
 

@@ -135,7 +135,7 @@ class Exponential(NoisyTable):
     most. McSherry and Talwar, FOCS 2007; with distances, Chatzikokolakis, Palamidessi and
     Stronati, PETS 2015.
 
-    >>> import freewill as fw
+    >>> import freewill as fw, numpy as np
     >>> noisy = fw.Exponential(fw.Linear(0, 2), epsilon=2 * np.log(2))
     >>> noisy.law().round(4)
     array([[0.5714, 0.2857, 0.1429],
