@@ -18,11 +18,12 @@ _HEAD = """\
 Made by `python -m tools.http_reference > docs/reference/http.md`; the tests hold this page to the
 collector. A running collector describes itself as OpenAPI 3.1 at `GET /v1/openapi.json`.
 
-A token is sent as `Authorization: Bearer TOKEN`
-([roles and tokens](../collector.md#roles-and-tokens)). An address without a role is for everyone;
-the administrator may ask for everything. With `freewill serve --public` everyone may ask for what a
-viewer may, of [what was published last](../collector.md#publishing). Every refusal is a JSON object
-[`Refused`](#refused), whose `what to do` says what helps.
+Send a token as `Authorization: Bearer TOKEN`
+([roles and tokens](../collector.md#roles-and-tokens)). Addresses without a role are public, and the
+administrator may use all of them. With `freewill serve
+--public`, those of the viewer are public too, and return [the last
+release](../collector.md#publishing). Every refusal is a JSON object [`Refused`](#refused) that says
+what to do.
 """
 _RESULTS = "[JSON of results](../json.md)"
 

@@ -126,9 +126,9 @@ class Collector:
 
     @Operation("/v1/log", openapi.Log, (422,), query=(FROM,))
     def log(self, request: Request) -> openapi.Log:
-        """Return the public log of surveys: what was served and closed, each entry bound to all.
+        """Return the public log of surveys, a hash chain of what was served and closed.
 
-        At most 1,000 entries at once, from the number that is asked for on.
+        At most 1,000 entries at once, beginning with number `from`.
         """
         first = whole(request.query_params.get("from", "1"))
         if first is None or first < 1:
@@ -142,8 +142,8 @@ class Collector:
     def people(self, request: Request, found: Found) -> openapi.People:
         """Return how many people chose each mechanism; of several questions, for each.
 
-        Those who may see what is stored now are told by day; everyone, of the last release, rounded
-        numbers or ones with noise.
+        With a token: live numbers, by day. Without one: those of the last release, rounded or with
+        noise.
         """
         seen = self._seen(request)
         with self.store.view() as view:
@@ -278,9 +278,9 @@ class Collector:
 
     @Operation("/v1/health", openapi.Health, (503,))
     async def health(self, request: Request) -> openapi.Health:
-        """Say whether reports can be stored: it is tried, at most once a second.
+        """Say whether reports can be stored, which is tried at most once a second.
 
-        For whoever sends people here, or elsewhere while it is not so; 503 also while it ends.
+        For load balancers (readiness). 503 while they cannot, and while the server stops.
         """
         if fault := await self.health_of.fault():
             raise fault
@@ -288,9 +288,9 @@ class Collector:
 
     @Operation("/v1/alive", openapi.Alive)
     async def alive(self, request: Request) -> openapi.Alive:
-        """Say that the process answers, whatever its store does.
+        """Say that the process answers, whatever the state of its store.
 
-        For whoever starts it anew where it does not: a database that is away is no reason to.
+        For process managers (liveness): a database that is away is no reason to restart.
         """
         return {"status": "ok"}
 

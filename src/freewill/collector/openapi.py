@@ -20,16 +20,16 @@ PARQUET, CSV, TEXT = "application/vnd.apache.parquet", "text/csv", "text/plain"
 JSON, LINES = "application/json", "application/x-ndjson"
 _REFUSALS = {
     400: "Not JSON",
-    401: "No token of a role that may ask for this",
+    401: "No token, or one of another role",
     404: "No such survey here",
-    405: "Another method",
+    405: "Method not allowed",
     408: "A body that took too long",
-    409: "Not now: see the error",
+    409: "Not yet: see the error",
     410: "The survey is closed",
-    413: "Too long",
-    415: "Not said to be JSON",
-    422: "Not what is asked for here",
-    503: "Come again after Retry-After",
+    413: "Too large",
+    415: "The content type is not JSON",
+    422: "Invalid: see the error",
+    503: "Busy or not available: try again after Retry-After",
     507: "The disk is full or fails: send it again later, with the same ids",
 }
 _REFERENCE = "#/components/schemas/{name}"
@@ -66,8 +66,8 @@ class Sent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 class SentAnswers(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """The answers of one person to all questions of a survey that has several.
 
-    `mechanism`, and `report` or `value`, have an entry a question, each as in `Sent`; whoever
-    answers one with silence says "nothing" there. `report_id` is one for all.
+    `mechanism`, and `report` or `value`, have an entry for each question, as in `Sent`; a silent
+    one is "nothing". `report_id` is one for all.
     """
 
     mechanism: dict[str, str]
@@ -200,10 +200,10 @@ class Rule(TypedDict):
 
 
 class People(TypedDict):
-    """How many people answered, and chose each mechanism; with the roles of who asks.
+    """How many people answered, and chose each mechanism; with the roles of the token.
 
-    Where it is `live`, of what is stored now and by day, which is not for publication; else of the
-    last release. `release` is the last one for everyone, null before the first.
+    If `live`, numbers are current and by day, and not for publication; else those of the last
+    release. `release` is the last public one, null before the first.
     """
 
     id: str
