@@ -5,6 +5,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from tools import survey_schema
 
@@ -71,6 +72,56 @@ def test_the_schema_refuses_what_the_library_refuses(spec):
     assert not _validator().is_valid(spec)
 
 
+def test_the_schema_of_reports_takes_what_devices_send_and_files_hold(tmp_path):
+    valid = _validator("io/reports.schema.json").is_valid
+    ages, modes = fw.Linear(0, 9), fw.Categorical(["car", "bus"])
+    menu = {"open": fw.KRR(ages, 2.0), "bits": fw.RAPPOR(ages, 1.0)}
+    survey = fw.Survey(ages, menu, question="How old are you?")
+    travel = fw.Questionnaire(
+        {"age": survey, "commute": fw.Survey(modes, {"open": fw.KRR(modes, 1.0)})}
+    )
+    for name, mechanism in menu.items():
+        path = tmp_path / f"{name}.ndjson"
+        fw.write_reports(path, [(name, mechanism.obfuscate([3, 4]))])
+        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        assert all(map(valid, [*rows, json.loads(fw.Device(survey).message(3, name))]))
+    device = fw.Device(travel)
+    sent = device.row({"age": 3, "commute": "bus"}, {"age": "open", "commute": "open"})
+    assert valid(json.loads(json.dumps(sent)))
+    assert valid(
+        {
+            "mechanism.age": "open",
+            "report.age": 3,
+            "mechanism.commute": "open",
+            "value.commute": "bus",
+        }
+    )
+    wrong = ({}, {"mechanism": "open"}, {"mechanism": "open", "report": -1}, {"report": 3},
+             {"mechanism": "open", "report": 3, "value": 3})  # fmt: skip
+    assert not any(map(valid, wrong))
+
+
+def test_the_schema_of_evidence_takes_the_heads_of_all_versions(tmp_path):
+    valid = _validator("io/evidence.schema.json").is_valid
+    ages = fw.Linear(0, 9)
+    one = fw.collect(
+        [(fw.KRR(ages, 1.0), [1, 2]), (fw.RAPPOR(ages, 1.0), fw.RAPPOR(ages, 1.0).obfuscate([1]))]
+    )
+    weeks = fw.with_periods([("2026-11-02", "2026-11-09", one), ("2026-11-09", None, one)])
+    parts = fw.Product(age=ages, again=ages)
+    mixed = [fw.Each(parts, age=fw.KRR(ages, e), again=fw.KRR(ages, 1.0)) for e in (1.0, 2.0)]
+    several = fw.collect([(mechanism, mechanism.obfuscate([1, 2])) for mechanism in mixed])
+    heads = []
+    for number, evidence in enumerate((one, several, weeks)):
+        fw.save_evidence(evidence, tmp_path / f"{number}.parquet")
+        metadata = pq.read_schema(tmp_path / f"{number}.parquet").metadata
+        heads.append(json.loads(metadata[b"freewill evidence"]))
+    assert all(map(valid, heads))
+    assert {head["version"] for head in heads} >= {2, 4}
+    for name in ("version", "alphabet", "mechanisms"):
+        assert not valid({key: value for key, value in heads[0].items() if key != name})
+
+
 def test_the_page_of_the_http_api_is_up_to_date():
     pytest.importorskip("starlette", reason="the collector's packages are not installed")
     from tools import http_reference  # noqa: PLC0415
@@ -80,6 +131,6 @@ def test_the_page_of_the_http_api_is_up_to_date():
     assert written == http_reference.page(), command
 
 
-def _validator():
+def _validator(name="domain/survey.schema.json"):
     rust = pytest.importorskip("jsonschema_rs", reason="it comes with the service's tests")
-    return rust.validator_for(json.loads(SCHEMA.read_text("utf-8")))
+    return rust.validator_for(json.loads((SCHEMA.parents[1] / name).read_text("utf-8")))
