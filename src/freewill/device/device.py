@@ -67,20 +67,13 @@ class _Chosen:
 class Device:
     """Reports a person's value, drawn from the operating system's generator: there is no seed.
 
-    `offered` is a mechanism, or a survey of which each report names a choice. Of a survey of
-    several questions (`fw.Questionnaire`) values, choices and reports are dicts with an entry a
-    question; one choice, a text, is taken for all of them. With a `memory`, a
-    path or a `Memory`, the report that was sent for a question is sent again, whatever the value
-    is now and whatever is chosen: a second draw would add its epsilon to the first. What was sent
-    is known by the question: the survey's `question_id`, `name` or question, or `question`, which
-    must be given where the survey says none. A `budget` refuses what costs too much. By
-    `survey_id`, the id that the person was asked to answer, a survey from elsewhere is checked.
-
-    Of a survey with a cover (`fw.Cover`) the device also draws which mechanism it uses, and the row
-    names that one; the budget is charged for the costliest that may be used.
-
-    Of a mechanism of two steps a memory keeps the permanent answer too, and each `period` that a
-    report is asked for gets a fresh one drawn from it (docs/longitudinal.md).
+    `offered` is a mechanism or a survey. With several questions (`fw.Questionnaire`), values,
+    choices and reports are dicts with an entry for each; a text as choice is for all of them. With
+    a `memory`, a path or a `Memory`, the same report is sent again for the same question, whatever
+    value and choice are now: a second draw would add its epsilon. The question is known by the
+    survey's `question_id`, `name` or wording, or by `question`. A `budget` refuses reports that
+    cost too much; `survey_id` is the id that the person agreed to answer. With a cover the device
+    draws the mechanism, too; with a mechanism of two steps each `period` has a fresh report.
 
     >>> import freewill as fw
     >>> answers = fw.Categorical(["yes", "no"])

@@ -217,9 +217,8 @@ def choice_aware(
 
     `basis` names one basis instead: "none", "linear", "quadratic", "categories", a number of
     splines along a line or the longer side of a grid, a pair of them for the two sides, or an
-    array of functions, a row for each value. `on_step` is called with a
-    `Step` after each basis. Cost: some ten solves a basis, .2 s for two mechanisms on 100 values
-    and .5 s for ten. docs/choice-aware.md has the derivation and the errors.
+    array of functions, a row for each value. `on_step` is called with a `Step` after each basis.
+    Cost: some ten solves a basis. docs/choice-aware.md has the derivation and the errors.
 
     >>> import freewill as fw
     >>> cups = fw.Categorical(["tea", "coffee"])
