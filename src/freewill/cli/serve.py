@@ -52,17 +52,28 @@ def serve(
     store: Annotated[
         str, option("Where reports are stored: an SQLite file or postgresql://...")
     ] = "collector.db",
-    min_people: Annotated[int, integral("The fewest people to show estimates of.", 2)] = 100,
+    min_people: Annotated[
+        int, integral("Smallest number of people of whom estimates are shown.", 2)
+    ] = 100,
     public: Annotated[
         bool, option("Publish estimates and counts, by releases.", "--public")
     ] = False,
-    release_people: Annotated[int, integral("The fewest new people of a release.", 1)] = 100,
+    release_people: Annotated[
+        int, integral("Smallest number of new people in a release.", 1)
+    ] = 100,
     release_every: Annotated[
-        str, option("Releases are made at whole multiples of this period: 15m, 1h, 1d.")
+        str,
+        option(
+            "Time from one release to the next: 15m, 1h, 1d. Releases are made at its "
+            "whole multiples."
+        ),
     ] = "1h",
     release_epsilon: Annotated[
         float | None,
-        numeric("What all releases may tell of what a person sent: adds noise to counts."),
+        numeric(
+            "Add noise to published counts, so that all releases together reveal no more than "
+            "this epsilon of what a person sent."
+        ),
     ] = None,
     new_token: Annotated[bool, option("Replace the administrator's token.", "--new-token")] = False,
     token_file: Annotated[
@@ -76,28 +87,31 @@ def serve(
     ] = None,
     mended: Annotated[
         bool,
-        option("The words of a question were mended; it is none other.", "--mended"),
+        option("Accept a question whose words were corrected, as the same question.", "--mended"),
     ] = False,
     allow_origin: Annotated[
         list[str] | None,
         option("An origin whose pages may send reports: https://app.example.org; repeatable."),
     ] = None,
     drain_seconds: Annotated[
-        int, integral("Seconds to go on after SIGTERM while the health check says 503.", 0)
+        int,
+        integral(
+            "Seconds to keep serving after SIGTERM, while the health check already answers 503.", 0
+        ),
     ] = 0,
     log: Annotated[Log, option("What is written to standard error: text or json.")] = Log.TEXT,
 ) -> None:
     """Run a server that collects reports over HTTP, until Ctrl-C or SIGTERM.
 
     Participants answer on a web page, which adds the noise in their browser; a dashboard shows the
-    results. The address of a survey with a `name` stays while its texts are mended, and when it
-    offers other mechanisms: that is another round, whose evidence adds up. A report is acknowledged
-    when it is on disk, and counts once however often it is sent. Only counts by period, report ids
-    and days are stored: no addresses, no times, no order. The first start prints the
-    administrator's token, once; estimates, evidence and closing a survey need it. `freewill token`
-    makes tokens of other roles. Tokens may also come from files, or from FREEWILL_ADMIN_TOKEN,
-    FREEWILL_VIEWER_TOKEN and FREEWILL_METRICS_TOKEN, each also with _FILE. Requires
-    `freewill[serve]`; docs/collector.md has the details.
+    results. A survey with a `name` keeps its address when its texts are corrected, and when it
+    offers other mechanisms: that starts another round, and the evidence of all rounds adds up. A
+    report is acknowledged when it is on disk, and counts once however often it is sent. Only counts
+    by period, report ids and days are stored: no addresses, no times, no order. The first start
+    prints the administrator's token, once; estimates, evidence and closing a survey need it.
+    `freewill token` makes tokens of other roles. Tokens may also come from files, or from
+    FREEWILL_ADMIN_TOKEN, FREEWILL_VIEWER_TOKEN and FREEWILL_METRICS_TOKEN, each also with _FILE.
+    Requires `freewill[serve]`; docs/collector.md has the details.
 
     Example:
 
