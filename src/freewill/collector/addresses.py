@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from freewill.collector.answers import RefusedError
 from freewill.collector.intake import Intake
-from freewill.collector.periods import EVER, Span
+from freewill.collector.periods import EVER, Days
 from freewill.collector.records import intake_of
 from freewill.collector.store import Store
 from freewill.domain.survey import Survey
@@ -18,10 +18,10 @@ class Found(NamedTuple):
     intake: Intake
     key: str
 
-    def file_name(self, span: Span) -> str:
+    def file_name(self, days: Days) -> str:
         """Return what a file is called that holds what came on some days."""
-        days = "" if span == EVER else f"-{span}".replace("..", "-")
-        return f"{self.key}{days}".rstrip("-")
+        of_days = "" if days == EVER else f"-{days}".replace("..", "-")
+        return f"{self.key}{of_days}".rstrip("-")
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ from freewill.collector.health import Health
 from freewill.collector.intake import Uploads
 from freewill.collector.metrics import Refusals, metrics_text
 from freewill.collector.openapi import CSV, PARQUET, SURVEY, TEXT, Operation, handlers_of
-from freewill.collector.parameters import FROM, OF, QUESTION, SPAN, TREND
-from freewill.collector.periods import EVER, Span, every_of
+from freewill.collector.parameters import DAYS, FROM, OF, QUESTION, TREND
+from freewill.collector.periods import EVER, Days, every_of
 from freewill.collector.planning import Plans, question_of
-from freewill.collector.questions import Subject, asked_for, span_of, subject_of
+from freewill.collector.questions import Subject, asked_for, days_asked, subject_of
 from freewill.collector.releases import ReleaseRule, Releases
 from freewill.collector.sources import Live
 from freewill.collector.store import Store
@@ -190,7 +190,7 @@ class Collector:
         openapi.Estimate,
         (404, 409, 422),
         access="viewer",
-        query=(OF, *SPAN),
+        query=(OF, *DAYS),
     )
     async def estimate(self, request: Request, found: Found) -> Response:
         """Return the estimate of what is stored now, or was published last, with its uncertainty.
@@ -199,19 +199,19 @@ class Collector:
         another for those who may see what is stored now.
         """
         subject = _subject(request, found)
-        seen = self._seen_of(request, subject.span)
+        seen = self._seen_of(request, subject.days)
         return Response(await seen.current(subject), media_type=JSON)
 
-    @Operation(f"{SURVEY}/table", CSV, (404, 409, 422), access="viewer", query=(OF, *SPAN))
+    @Operation(f"{SURVEY}/table", CSV, (404, 409, 422), access="viewer", query=(OF, *DAYS))
     async def table(self, request: Request, found: Found) -> Response:
         """Return the estimate as CSV, as `freewill estimate --csv` writes it.
 
         What is not for publication is called so: the name of the file ends in -live.
         """
         subject = _subject(request, found)
-        seen = self._seen_of(request, subject.span)
+        seen = self._seen_of(request, subject.days)
         text = await seen.after(seen.table, subject)
-        called = found.file_name(subject.span)
+        called = found.file_name(subject.days)
         name = f"{called}-live.csv" if seen is self.estimates else f"{called}.csv"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(text, 200, headers, media_type=CSV)
@@ -237,13 +237,13 @@ class Collector:
         asked = asked_of(found.key, found.intake.survey, request.query_params.multi_items())
         return await self.estimates.after(self.trends.made, asked)
 
-    @Operation(f"{SURVEY}/evidence", PARQUET, (404, 409, 422), access="administrator", query=SPAN)
+    @Operation(f"{SURVEY}/evidence", PARQUET, (404, 409, 422), access="administrator", query=DAYS)
     def evidence(self, request: Request, found: Found) -> Response:
         """Return the evidence of a survey as Parquet, which `freewill estimate` reads.
 
         From some day to another, of the periods in between.
         """
-        span, rest = span_of(request.query_params.multi_items())
+        days, rest = days_asked(request.query_params.multi_items())
         if rest:
             what, advice = (
                 f"{shown(rest[0][0])} of evidence",
@@ -256,7 +256,7 @@ class Collector:
             )
             path = Path(folder, "evidence.parquet")
             with self.store.view() as view:
-                stored = asked_for(self.store.survey(view, found.key), span)
+                stored = asked_for(self.store.survey(view, found.key), days)
                 evidence = evidence_of(view, stored)
                 if not evidence.people:
                     advice = "Wait for the first reports."
@@ -266,7 +266,7 @@ class Collector:
             return FileResponse(
                 path,
                 media_type=PARQUET,
-                filename=f"{found.file_name(span)}.parquet",
+                filename=f"{found.file_name(days)}.parquet",
                 background=BackgroundTask(undo.pop_all().close),
             )
 
@@ -357,9 +357,9 @@ class Collector:
             raise not_yours("viewer")
         return self.published
 
-    def _seen_of(self, request: Request, span: Span) -> Estimates:
+    def _seen_of(self, request: Request, days: Days) -> Estimates:
         """Return what a request sees of some days."""
-        if span != EVER:
+        if days != EVER:
             self._check_live(request)
         return self._seen(request)
 

@@ -192,9 +192,9 @@ class Estimates:
 
     def latest(self, subject: Subject) -> Latest:
         """Make the estimate of what is there now, unless nothing came since the last one."""
-        survey, of, span = subject
+        survey, of, days = subject
         with self.source.store.view() as view:
-            stored = asked_for(self.source.survey(view, survey), span)
+            stored = asked_for(self.source.survey(view, survey), days)
             people = people_of(view, stored)
             self._refuse_few(people)
             before = self._latest.get(subject)
@@ -207,7 +207,7 @@ class Estimates:
             self._refuse_few(evidence.people)
             made = self.source.fit(evidence, before.estimate if before else None)
             document = {**made.estimate.to_dict(), "survey": stored.id, "closed": stored.closed}
-            document |= {"days": days_of(stored)} if span != EVER else {}
+            document |= {"days": days_of(stored)} if days != EVER else {}
             document |= {"of": list(of)} if of else {}
             document |= {"table": table_of(made.estimate)} if len(of) > 1 else {}
             document |= {"release": stored.release.described()} if stored.release else {}
@@ -351,7 +351,7 @@ class Later:
         try:
             # The view is closed at once: one open for minutes would let the journal grow.
             with self.source.store.view() as view:
-                stored = asked_for(self.source.survey(view, subject.survey), subject.span)
+                stored = asked_for(self.source.survey(view, subject.survey), subject.days)
                 everyone = people_of(view, stored)
                 evidence = self.records.about(view, stored, everyone, subject.of)
             people = evidence.people

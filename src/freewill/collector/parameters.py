@@ -27,7 +27,7 @@ OF = parameter(
     {"type": "string"},
     required=False,
 )
-SPAN = tuple(
+DAYS = tuple(
     parameter(
         name,
         f"The {which} day: periods are taken whole, and days that cut one are refused",

@@ -100,7 +100,7 @@ def spans_of(periods: Iterable[Period]) -> list[tuple[str, str | None, list[Peri
     return [(start, end, some) for (start, some), end in zip(by_start, ends, strict=False)]
 
 
-class Span(NamedTuple):
+class Days(NamedTuple):
     """Days that are asked about: the first and the last one, nothing where all are meant."""
 
     first: str = ""
@@ -110,14 +110,14 @@ class Span(NamedTuple):
         return f"{self.first}..{self.last}"
 
 
-EVER = Span()
+EVER = Days()
 
 
-def read_span(text: str) -> Span:
+def read_days(text: str) -> Days:
     """Read the days that a command names.
 
-    >>> read_span("2026-11-02..2026-11-15"), read_span("2026-11-02..").last
-    (Span(first='2026-11-02', last='2026-11-15'), '')
+    >>> read_days("2026-11-02..2026-11-15"), read_days("2026-11-02..").last
+    (Days(first='2026-11-02', last='2026-11-15'), '')
     """
     first, dots, last = text.partition("..")
     if not dots or text == ".." or not all(not day or is_day(day) for day in (first, last)):
@@ -126,34 +126,34 @@ def read_span(text: str) -> Span:
             f"periods, such as 2026-11-02..2026-11-15, one of which may be left out. `freewill "
             f"periods` lists them."
         )
-    return Span(first, last)
+    return Days(first, last)
 
 
-def chosen(periods: Sequence[tuple[str, str | None]], span: Span, today: str) -> list[str]:
+def chosen(periods: Sequence[tuple[str, str | None]], days: Days, today: str) -> list[str]:
     """Return the first days of the periods of some days; refuse days that cut one, or have none.
 
     >>> weeks = [("2026-11-02", "2026-11-09"), ("2026-11-09", None)]
-    >>> chosen(weeks, Span("2026-11-02", "2026-11-08"), "2026-11-18")
+    >>> chosen(weeks, Days("2026-11-02", "2026-11-08"), "2026-11-18")
     ['2026-11-02']
-    >>> chosen(weeks, Span("2026-11-04"), "2026-11-18")
+    >>> chosen(weeks, Days("2026-11-04"), "2026-11-18")
     Traceback (most recent call last):
     freewill.errors.ParameterError: 2026-11-04..: within a period, and what came in one is not told
     apart. Periods: 2026-11-02..2026-11-08, 2026-11-09.. (until now).
     """
-    latest = span.last or "9999-12-31"
+    latest = days.last or "9999-12-31"
     whole = [(start, day_before(end) if end else max(start, today)) for start, end in periods]
-    picked = [(start, last) for start, last in whole if start <= latest and last >= span.first]
-    cut = any(start < span.first or last > latest for start, last in picked)
+    picked = [(start, last) for start, last in whole if start <= latest and last >= days.first]
+    cut = any(start < days.first or last > latest for start, last in picked)
     if cut or not picked:
         named = [
             f"{start}..{day_before(end) if end else ' (until now)'}"
             for start, end in periods[-_SHOWN:]
         ]
         fault = "within a period, and what came in one is not told apart" if cut else "nobody"
-        if span.first > latest:
+        if days.first > latest:
             fault = "the first day is after the last"
         more = "..., " if len(periods) > _SHOWN else ""
-        raise ParameterError(f"{span}: {fault}. Periods: {more}{', '.join(named) or 'none yet'}.")
+        raise ParameterError(f"{days}: {fault}. Periods: {more}{', '.join(named) or 'none yet'}.")
     return [start for start, _ in picked]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from freewill.collector.answers import RefusedError
 from freewill.collector.database import Reader
-from freewill.collector.periods import EVER, Span, is_day
+from freewill.collector.periods import EVER, Days, is_day
 from freewill.collector.surveys import StoredSurvey, evidence_of
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, attributes_of, has_raster
@@ -39,19 +39,19 @@ class Subject(NamedTuple):
     survey: str
     """Its id, which is one round, or its name, which is all of them."""
     of: tuple[str, ...] = ()
-    span: Span = EVER
+    days: Days = EVER
 
 
 def subject_of(survey: str, asked: Survey, query: Sequence[tuple[str, str]]) -> Subject:
     """Return what a query asks for: `of=age`, or of two questions `of=age,commute`; and when."""
-    span, rest = span_of(query)
+    days, rest = days_asked(query)
     stray = [name for name, _ in rest if name != "of"]
     given = [text for name, text in rest if name == "of"]
     if not isinstance(asked, Questionnaire):
         if rest:
             advice = "Ask for it alone, or from one day to another: ?from=2026-11-02&to=2026-11-08."
             raise _wrong(f"{shown(rest[0][0])} is none of what may be asked", advice)
-        return Subject(survey, span=span)
+        return Subject(survey, days=days)
     known = list(asked.questions)
     advice = f"Ask for ?of= one of {', '.join(known)}, or two of them with a comma between."
     if stray:
@@ -64,31 +64,31 @@ def subject_of(survey: str, asked: Survey, query: Sequence[tuple[str, str]]) -> 
     if not names or len(names) > 2 or len({*names}) < len(names):
         what = "which question?" if not names else f"{several(len(names), 'question')} at once"
         raise _wrong(f"{what}: one is asked for, or two different ones", advice)
-    return Subject(survey, tuple(name for name in known if name in names), span)
+    return Subject(survey, tuple(name for name in known if name in names), days)
 
 
-def span_of(query: Sequence[tuple[str, str]]) -> tuple[Span, list[tuple[str, str]]]:
+def days_asked(query: Sequence[tuple[str, str]]) -> tuple[Days, list[tuple[str, str]]]:
     """Return the days that a query asks about, and the rest of it.
 
-    >>> span_of([("from", "2026-11-02"), ("of", "age")])
-    (Span(first='2026-11-02', last=''), [('of', 'age')])
+    >>> days_asked([("from", "2026-11-02"), ("of", "age")])
+    (Days(first='2026-11-02', last=''), [('of', 'age')])
     """
     names = {"from": "first", "to": "last"}
-    days: dict[str, str] = {}
+    given: dict[str, str] = {}
     for name, text in query:
         if name in names:
-            if names[name] in days or not is_day(text):
+            if names[name] in given or not is_day(text):
                 advice = "Ask for ?from= the first day and &to= the last one: 2026-11-02."
-                fault = "is no day" if names[name] not in days else "after another one"
+                fault = "is no day" if names[name] not in given else "after another one"
                 raise _wrong(f"{name}={shown(text)} {fault}", advice)
-            days[names[name]] = text
-    return Span(**days), [pair for pair in query if pair[0] not in names]
+            given[names[name]] = text
+    return Days(**given), [pair for pair in query if pair[0] not in names]
 
 
-def asked_for(stored: StoredSurvey, span: Span) -> StoredSurvey:
+def asked_for(stored: StoredSurvey, days: Days) -> StoredSurvey:
     """Return what a survey has of some days; refuse days that cut a period."""
     try:
-        return stored.within(span)
+        return stored.within(days)
     except ParameterError as error:
         raise _wrong(str(error), "GET /v1/surveys/SURVEY/periods has them.") from None
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from freewill.collector import postgres, sqlite
 from freewill.collector.database import Reader, StoreError
-from freewill.collector.periods import read_span
+from freewill.collector.periods import read_days
 from freewill.collector.rounds import stored_by, stored_survey, surveys_in_words
 from freewill.collector.surveys import StoredSurvey, evidence_of, people_of
 from freewill.domain.survey import Survey
@@ -47,7 +47,7 @@ def read_store(
     if period == "last":
         stored = [some for _, _, some in stored.spans][-1] if stored.spans else stored
     elif period:
-        stored = stored.within(read_span(period))
+        stored = stored.within(read_days(period))
     evidence = evidence_of(view, stored)
     if not evidence.people:
         raise _unmatched(view, where, survey, "has no people yet in")

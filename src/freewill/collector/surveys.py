@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from freewill.collector.database import Reader, StoreError
-from freewill.collector.periods import EVER, Period, Span, chosen, day_before, spans_of
+from freewill.collector.periods import EVER, Days, Period, chosen, day_before, spans_of
 from freewill.core.types import Reports, checked_counts, slices
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import first_line, several
@@ -177,11 +177,11 @@ class StoredSurvey:
             for start, end, some in spans_of(self.periods)
         ]
 
-    def within(self, span: Span) -> "StoredSurvey":
+    def within(self, days: Days) -> "StoredSurvey":
         """Return what it has of some days, which no period may reach beyond."""
-        if span == EVER:
+        if days == EVER:
             return self
-        some = chosen([(start, end) for start, end, _ in self.spans], span, today())
+        some = chosen([(start, end) for start, end, _ in self.spans], days, today())
         picked = [(end, one) for start, end, one in self.spans if start in some]
         periods = chain.from_iterable(one.periods for _, one in picked)
         return replace(self, periods=tuple(periods), until=picked[-1][0])
@@ -280,7 +280,8 @@ def _known_again(evidence: Evidence, key: bytes, period: Period) -> Evidence:
 def _key_of(view: Reader) -> bytes:
     """Return what no other store has; nothing of one that somebody took it from."""
     facts = [fact for (fact,) in view.rows("SELECT fact FROM facts WHERE name = 'secret'")]
-    return b"".join(bytes(fact) for fact in facts if isinstance(fact, bytes | memoryview))
+    secret = [bytes(fact) for fact in facts if isinstance(fact, bytes | memoryview)]
+    return digest(*secret).encode() if secret else b""
 
 
 def _group_of(view: Reader, period: Period, name: str, people: int, held: bool) -> Group:
