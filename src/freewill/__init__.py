@@ -35,9 +35,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'freewill' has no attribute {name!r}")
     module, there = _NAMES[name]
     owner = import_module(module)
-    found = getattr(owner, there) if hasattr(owner, there) else import_module(f"{module}.{there}")
-    globals()[name] = found
-    return found
+    value = getattr(owner, there) if hasattr(owner, there) else import_module(f"{module}.{there}")
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

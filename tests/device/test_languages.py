@@ -6,8 +6,7 @@ import pytest
 from tools.javascript import MODULE, evaluated, node
 
 import freewill as fw
-from freewill.device.translated import survey_texts
-from freewill.device.words import Words, languages, over, read_words, words
+from freewill.device.words import Words, languages, over, read_words, survey_texts, words
 
 needs_node = pytest.mark.skipif(not node(), reason="needs Node 19 or newer")
 ENGLISH = read_words((MODULE / "words-en.js").read_text(encoding="utf-8"))

@@ -154,7 +154,7 @@ def test_silence_tells_nothing_and_the_rest_is_estimated_as_without():
     inner = fw.KRR(AGES, 2.0)
     shy = fw.Perhaps(inner, 0.5)
     reports = shy.obfuscate(rng.choice(AGES.size, 20_000, p=truth(AGES.size)), rng)
-    told, some = shy.output_space.split(reports)
+    told, some = shy.output_space.sent(reports)
     assert 0.48 < told.mean() < 0.52
     ours = fw.gibu(fw.collect([(shy, reports)]), tol=1e-12).theta
     theirs = fw.gibu(fw.collect([(inner, some)]), tol=1e-12).theta

@@ -6,7 +6,7 @@ import pytest
 import freewill as fw
 from attribute_cases import PEOPLE, evidence_of, mechanisms, truth
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.interactions import pairs_of_reports
+from freewill.stats.independence import pairs_of_reports
 
 
 def p_values(runs, people, strength, some=None):

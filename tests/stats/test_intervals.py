@@ -8,8 +8,8 @@ from scipy.stats import binom
 
 import freewill as fw
 from freewill.stats.functionals import weights_of
+from freewill.stats.intervals import crossings
 from freewill.stats.one_step import monotone
-from freewill.stats.quantiles import crossings
 from freewill.stats.reach import reach_needed
 from problems import simulated
 from profiles import examples

@@ -44,7 +44,11 @@ Only = Annotated[
 ]
 Bins = Annotated[
     int | None,
-    integral("Merge this many neighbouring values into a bin; on a grid, squares of cells.", 1),
+    integral(
+        "Merge this many neighbouring values into one bin; on a grid, squares of cells with "
+        "this side.",
+        1,
+    ),
 ]
 Joint = Annotated[
     bool,
@@ -52,7 +56,9 @@ Joint = Annotated[
         "Make a confidence band: all intervals hold at once, at the confidence level.", "--joint"
     ),
 ]
-Rows = Annotated[int, integral("Print this many rows, the largest; 0: all.", 0)]
+Rows = Annotated[
+    int, integral("Print this many rows, the largest or the latest periods; 0 prints all.", 0)
+]
 Picture = Annotated[Path | None, option("Write a picture to this file: .png, .svg or .pdf.")]
 
 

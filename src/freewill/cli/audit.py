@@ -63,23 +63,23 @@ def audit(
     open. With `--exact` nothing is rounded: the integers that devices draw from prove which outputs
     are possible and what epsilon they give.
 
-    A warning tells where a guarantee protects little even though it holds: where more than 90 % of
-    reports are the true value, or of a table give it away, or epsilon is above 5 (times the mean
-    distance of two values, where it is per unit of distance). Warnings do not change the exit code.
+    A warning tells where a guarantee protects little even though it holds: if more than 90 % of
+    reports are the true value, or reveal it although they are another one, or if epsilon is above 5
+    (an epsilon per unit of distance counts times the mean distance of two values). Warnings do not
+    change the exit code.
 
     With `--leakage` a second table says what a report gives away if all values are equally likely:
     the chance to guess the value before a report and after it, the bits of information that it
     tells, and the most that it could tell under any other prior (docs/leakage.md).
 
-    Of a survey of several questions the mechanisms of each are verified. What a person tells in all
-    is the sum over the questions (docs/several-questions.md). Where the survey has a cover, it is
-    verified, too: what the mechanism used and the report tell together (docs/cover.md).
+    With several questions, the mechanisms of each are verified; what a person reveals in all is the
+    sum over the questions (docs/several-questions.md). If the survey has a cover, it is verified as
+    well: what the mechanism that was used and the report reveal together (docs/cover.md).
 
-    With `--choice` it is the pair that is audited, the choice and the report, which leave a device
-    together: the collector sees both. The file has a row for each value, in a column `value` (or
-    the coordinates of a map), and a column for each mechanism: the share of the people of that
-    value who choose it. The exit code is 1 if the pair tells more than is promised of the report
-    alone (docs/choice-aware.md).
+    `--choice` audits the choice together with the report, because the collector sees both. The file
+    has a row for each value, in a column `value` (or the coordinates of a map), and a column for
+    each mechanism: the share of the people of that value who choose it. The exit code is 1 if the
+    pair tells more than is promised of the report alone (docs/choice-aware.md).
 
     Example:
 

@@ -32,7 +32,7 @@ def check(
     independent: Annotated[
         str | None,
         option(
-            "Of several questions: also test whether these two are independent, as age,commute."
+            "With several questions: also test whether these two are independent, as age,commute."
         ),
     ] = None,
     only: Only = None,
@@ -45,30 +45,29 @@ def check(
 ) -> None:
     """Test the assumptions of all estimates, one verdict a line.
 
-    people: there are at least 300. identified: no other distribution explains the reports as
-    well. free choice: people chose their mechanism without regard to their value
-    (`fw.check_choice`). laws: reports follow the distribution of their mechanism at its stated
-    epsilon, and no output is reported too often or too rarely (`fw.check_fit`); where free choice
-    fails, this is tested given who chooses what, so that no honest client is blamed.
-    information: the share of the information that each mechanism's reports hold; it never fails.
-    Where free choice or laws fail, a remark names what explains the reports best: a choice by
-    value, another epsilon or forged reports, or that these cannot be told apart
-    (`fw.explain_misfit`).
-    docs/assumptions.md describes what goes wrong where an assumption fails, and what cannot be
-    tested.
+    people: there are at least 300. identified: no other distribution explains the reports as well.
+    free choice: people chose their mechanism without regard to their value (`fw.check_choice`).
+    laws: reports follow the distribution of their mechanism at its stated epsilon, and no output is
+    reported too often or too rarely (`fw.check_fit`); where free choice fails, this is tested given
+    who chooses what, so that no honest client is blamed. information: the share of the information
+    that each mechanism's reports hold; it never fails. Where free choice or laws fail, a remark
+    names what explains the reports best: a choice by value, another epsilon or forged reports; or
+    it says that these cannot be told apart (`fw.explain_misfit`). docs/assumptions.md describes
+    what goes wrong where an assumption fails, and what cannot be tested.
 
     A test that does not reject proves nothing, least of all with few people. A test that cannot be
-    made (of the choice where there is one mechanism) has a dash and its reason, and is no failure.
+    made (of free choice, with a single mechanism) shows a dash and the reason, and does not count
+    as a failure.
 
-    The exit code is 0 if nothing fails and 1 if something does. Free choice and laws are tested at
-    half the false alarms each, so that where both hold the two fail in 1 - level of cases or fewer.
-    Where free choice holds, its line says what a choice by value could do and go unnoticed; where
-    it fails, what the choice of a mechanism and its report tell together, beyond what is promised
-    of the report alone, for the collector sees both.
+    The exit code is 0 if nothing fails and 1 if something does. Free choice and laws are each
+    tested at half the rate of false alarms: if both hold, at least one fails in no more than 1 -
+    level of cases. If free choice holds, its line says how much bias a choice by value could cause
+    without being noticed. If it fails, the line says what the choice and the report reveal
+    together, beyond the promise of the report alone: the collector sees both.
 
-    Of several questions, --of names those that are looked at; --independent tests whether two of
-    them depend on each other (`fw.independent`), which is an answer and no assumption: it changes
-    no exit code.
+    With several questions, --of names the ones to check. --independent tests whether two of them
+    depend on each other (`fw.independent`); that is no assumption, so it does not change the exit
+    code.
 
     Example:
 

@@ -46,8 +46,9 @@ def collect(
     period: Annotated[
         str,
         option(
-            "Of a store: the first and the last day of some periods (2026-11-02..2026-11-15), or "
-            "last. Of files: the days that their reports are of, which the evidence then keeps."
+            "With a store: collect only the periods from the first to the last of these days "
+            "(2026-11-02..2026-11-15), or only the last period (last). With files: the days on "
+            "which their reports were made, which the evidence then records."
         ),
     ] = "",
     as_json: AsJson = False,
@@ -58,8 +59,8 @@ def collect(
     command fails. Rows with the same `report_id` count once if they are equal, and not at all if
     they differ. A file named twice is read once. Two files of equal content without a `report_id`
     are refused, because everyone in them would count twice. With `-` as output, messages go to
-    standard error. Of a store, the survey may also be given by its id or name, and its periods are
-    listed by `freewill periods`; days that cut a period are refused.
+    standard error. With a store, --survey may also be a survey's id or name. `freewill periods`
+    lists the periods of a store; --period must name whole ones.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def compare(
             help="Evidence; or, with --survey, reports or a collector's store; - is standard input."
         ),
     ],
-    other: Annotated[str, typer.Argument(help="The same, of other people.")],
+    other: Annotated[str, typer.Argument(help="Evidence, or reports, of other people.")],
     survey: analysis.ReportsSurvey = None,
     of: Annotated[Of, option("What to compare: shares is every value's share.")] = Of.SHARES,
     table: Table = None,
@@ -69,8 +69,8 @@ def compare(
     not the same mechanisms. The columns `one` and `other` are clipped to their possible range;
     differences are computed before clipping.
 
-    Of a survey of several questions, --table names those to compare, all by default. Records have
-    an earth mover's distance where the survey has weights.
+    With several questions, --table names the ones to compare (default: all). Their records have an
+    earth mover's distance only if the survey has weights.
 
     The exit code is 0 whether they differ or not: scripts read `differ` in `--json`.
 

@@ -51,7 +51,7 @@ def compare_mechanisms(
     people: Annotated[int, integral("Number of people.", 2)] = 10_000,
     runs: Annotated[int, integral("Number of simulated surveys.", 1)] = 20,
     mixture: Annotated[
-        bool, option("Compare a survey in which all mechanisms are chosen as often, too.")
+        bool, option("Also compare a survey in which all mechanisms are chosen equally often.")
     ] = False,
     as_json: AsJson = False,
     plot: Picture = None,
@@ -59,9 +59,9 @@ def compare_mechanisms(
     """Compare mechanisms on the same simulated people.
 
     For each mechanism, as if everybody chose it: the errors of the certified estimate (earth
-    mover's distance, mean squared error), the information a person gives beside one who tells the
-    truth, how often the best guess of a person's value is right, bytes a report, and the time to
-    draw and to estimate.
+    mover's distance, mean squared error), the information in a report relative to a true answer,
+    how often the best guess of a person's value is right, bytes a report, and the time to draw and
+    to estimate.
 
     Example:
 

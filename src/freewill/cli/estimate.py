@@ -63,7 +63,8 @@ def estimate(
     ] = None,
     tol: Annotated[float | None, numeric("Gap to certify (default: 0.01 / people).")] = None,
     delta: Annotated[
-        float | None, numeric("Stop em, or ibu as an iteration, when a step gains less than this.")
+        float | None,
+        numeric("Stop em (or ibu, which then iterates as well) when a step gains less than this."),
     ] = None,
     max_steps: Annotated[int | None, integral("Largest number of steps.", 1)] = None,
     intervals: Annotated[
@@ -87,7 +88,9 @@ def estimate(
     ] = None,
     geojson: Annotated[
         Path | None,
-        option("Write the map of a latitude/longitude box, cells or bins: .geojson, .json or -."),
+        option(
+            "Write the cells or bins of a latitude/longitude grid as a map: .geojson, .json or -."
+        ),
     ] = None,
 ) -> None:
     """Reconstruct the distribution of the true values, with a certificate.
@@ -100,9 +103,9 @@ def estimate(
     `freewill check` runs all tests. choice-aware does not need the assumption, and estimates who
     chooses what.
 
-    Of a survey of several questions the joint distribution is estimated, with --of that of some of
-    them alone, and with --given that among people who have some value: two questions are a cross
-    table, and --plot draws it as a heat map.
+    With several questions, their joint distribution is estimated; --of restricts it to some
+    questions, and --given to people with certain answers. Two questions are shown as a cross table,
+    which --plot draws as a heat map.
 
     The exit code is 1 if the method did not reach its goal: it ran out of steps, stalled, or the
     mechanisms do not allow it.

@@ -21,7 +21,9 @@ def experiment(
     out: Annotated[Path, option("The folder for report and results.", "--out", "-o")] = Path(
         "experiment"
     ),
-    workers: Annotated[int | None, integral("Processes; one per core by default.", 1)] = None,
+    workers: Annotated[
+        int | None, integral("Number of processes (default: one per core).", 1)
+    ] = None,
 ) -> None:
     """Run an experiment of your own, and write a report.
 

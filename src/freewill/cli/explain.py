@@ -11,7 +11,7 @@ from freewill.core.progress import progress
 from freewill.device.explain import Explanation, SurveyExplanation
 from freewill.device.explain import explain as in_words
 from freewill.device.explain_questions import QuestionnaireExplanation
-from freewill.device.translated import survey_texts
+from freewill.device.words import survey_texts
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, printable
@@ -22,7 +22,7 @@ def explain(
     choice: Annotated[
         str | None,
         option(
-            "Explain only this choice, by name or id; of several questions, QUESTION=NAME.",
+            "Explain only this choice, by name or id; with several questions, QUESTION=NAME.",
             "--choice",
             "-c",
         ),
@@ -34,7 +34,7 @@ def explain(
     language: Annotated[
         str | None,
         option(
-            "In which language: de, en, es, fr, it or pt. If left out, in the survey's own.",
+            "Language of the texts: de, en, es, fr, it or pt (default: the survey's own).",
             "--language",
             "-l",
         ),
@@ -45,8 +45,8 @@ def explain(
     The texts are for people who are about to choose: how often a report is true, how far off it is
     on average, how much it can reveal, and within which distance values stay indistinguishable. A
     choice that hides almost nothing says so first. The exit code is always 0; `freewill audit`
-    verifies the guarantees. Of several questions, each is explained, and what all answers of a
-    person tell together at most.
+    verifies the guarantees. With several questions, each is explained, and then the most that all
+    answers of a person reveal together.
 
     Example:
 
@@ -91,14 +91,14 @@ def _explain_questions(given: Questionnaire, language: str | None, *, as_json: b
         say(f"{name}\n")
         _show(own)
         say("")
-    told = survey_texts(given, language).words
-    say(told.say("", "together", "most", promise=total.short))
+    vocabulary = survey_texts(given, language).words
+    say(vocabulary.say("", "together", "most", promise=total.short))
 
 
 def _of_one_question(given: Questionnaire, choice: str | None) -> tuple[Survey, str]:
     """Read QUESTION=NAME into the question and the choice."""
-    question, found, name = (choice or "").partition("=")
-    if not found or question not in given.questions:
+    question, equals, name = (choice or "").partition("=")
+    if not equals or question not in given.questions:
         raise ParameterError(
             f"--choice {printable(choice or '')}: expected a question and a choice, as "
             f"{next(iter(given.questions))}=NAME; the questions are {', '.join(given.questions)}."

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from freewill.cli.init_map import read_map, say_map
-from freewill.cli.init_questions import by_options, by_prompts
 from freewill.cli.offers import (
+    by_options,
+    by_prompts,
     offers,
     promise_on,
     prompt_alphabet,
@@ -43,8 +44,8 @@ def init(
     districts: Annotated[
         Path | None,
         option(
-            "A map of the places, .geojson in degrees: square cells over its areas, which lies "
-            "under them on the page. Instead of --alphabet (docs/maps.md).",
+            "A map, .geojson in degrees. Square cells over its areas become the possible answers, "
+            "and the page shows the map below them. Instead of --alphabet (docs/maps.md).",
             "--map",
         ),
     ] = None,
@@ -62,8 +63,8 @@ def init(
         list[str] | None,
         option(
             "A privacy level to offer, NAME=NUMBER: careful=0.5. With --epsilon also a range from "
-            "which people choose their own, NAME=LOW..HIGH: yours=0.1..5. Of several questions, "
-            "QUESTION.NAME=NUMBER for one of them.",
+            "which people choose their own, NAME=LOW..HIGH: yours=0.1..5. With several questions, "
+            "QUESTION.NAME=NUMBER is a level of one question.",
             "--level",
             "-l",
         ),
@@ -82,19 +83,22 @@ def init(
     name: Annotated[
         str | None,
         option(
-            "The short name in the address of the survey, which stays when texts are mended: "
-            "commute-2026. Made of the title or question if left out."
+            "Short name for the survey's address, such as commute-2026, which stays when texts "
+            "are corrected (default: made from the title or the question)."
         ),
     ] = None,
     ask: Annotated[
         list[str] | None,
         option(
-            "A question of several, NAME=ANSWERS: age=0..99. Repeatable; instead of --alphabet."
+            "One of several questions, NAME=ANSWERS: age=0..99. Repeatable; instead of --alphabet."
         ),
     ] = None,
     silence: Annotated[
         str | None,
-        option("Of several questions: offer to leave each unanswered, under this name."),
+        option(
+            "With several questions: let people leave each one unanswered, a choice shown "
+            "under this name."
+        ),
     ] = None,
     several: Annotated[
         bool, option("Prompt for several questions, one after the other.", "--several")
@@ -102,8 +106,9 @@ def init(
     cover: Annotated[
         str | None,
         option(
-            "Cover the choice, EPSILON or EPSILON,protection: which level is used is drawn, too "
-            "(docs/cover.md). Of several questions, of each."
+            "Protect the choice of a level as well, EPSILON or EPSILON,protection: the level that "
+            "is used is drawn at random from the one chosen (docs/cover.md). With several "
+            "questions, for each."
         ),
     ] = None,
     force: Annotated[bool, option("Overwrite an existing file.", "--force")] = False,
@@ -112,12 +117,12 @@ def init(
     """Make a survey file.
 
     Prompts for whatever is not given as an option. Title and question are optional, and prompted
-    for only together with the answers. Each level offers one mechanism. On lines and maps, levels
-    are mean distances by default, and the mechanism adds geometric noise of that mean distance.
-    With epsilons it is k-RR or RAPPOR, whichever estimates rare values more precisely.
+    for only if --alphabet is missing as well. Each level offers one mechanism. On lines and maps,
+    levels are mean distances by default, and the mechanism adds geometric noise of that mean
+    distance. With epsilons it is k-RR or RAPPOR, whichever estimates rare values more precisely.
 
-    With --ask, or with --several, the survey has several questions (docs/several-questions.md), for
-    each of which people choose a level, and with --silence they may leave it unanswered.
+    With --ask or --several, the survey has several questions (docs/several-questions.md). People
+    choose a level for each and, with --silence, may leave it unanswered.
 
     Example:
 

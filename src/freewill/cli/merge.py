@@ -22,9 +22,8 @@ def merge(
 ) -> None:
     """Add evidence together; an estimate from the sum equals one from all reports at once.
 
-    A file named twice is refused, and so are files of equal content and a file that another one was
-    made from: everyone in them would count twice. With `-` as output, messages go to standard
-    error.
+    Refused, because people would count twice: a file that is named twice, files of equal content,
+    and a file that another one was made from. With `-` as output, messages go to standard error.
 
     Example:
 

@@ -1,6 +1,7 @@
 """`freewill obfuscate`: play the part of people's devices, on a file of true values."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from freewill.cli.obfuscate_answers import Answers, Choosing, announced, draw_answers
+from freewill.cli.obfuscate_answers import Choosing, announced, draw_answers, offered_name
 from freewill.cli.options import AsJson, SurveyPath, integral, load_survey, option, parse_pair
 from freewill.cli.show import remark, say, say_json, table
 from freewill.cli.standard import check_target, is_standard_output, standard_input, standard_output
@@ -16,7 +17,6 @@ from freewill.cli.values import encode, read_columns
 from freewill.core.progress import progress
 from freewill.core.types import BoolArray, IntArray
 from freewill.domain.draws.sources import SystemGenerator
-from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
@@ -35,9 +35,9 @@ def obfuscate(
     column: Annotated[
         list[str] | None,
         option(
-            "The column of values, by name or, without a header, by number: 1. For a grid give two "
-            "columns: latitude and longitude, or km east and km north. Of several questions, "
-            "QUESTION=COLUMN, where it is not called like the question.",
+            "The column of values, by name or, without a header, by number: 1. For a grid give "
+            "two columns: latitude and longitude, or km east and km north. With several "
+            "questions, QUESTION=COLUMN for each column that is not named after its question.",
             "--column",
             "-c",
         ),
@@ -45,15 +45,15 @@ def obfuscate(
     choice: Annotated[
         list[str] | None,
         option(
-            "The column with the name of each person's mechanism; of several questions, "
+            "The column with the name of each person's mechanism; with several questions, "
             "QUESTION=COLUMN, repeatable."
         ),
     ] = None,
     mechanism: Annotated[
         list[str] | None,
         option(
-            "The mechanism that everybody uses; of several questions, QUESTION=NAME, repeatable, "
-            "or a NAME for all."
+            "The mechanism that everybody uses; with several questions, QUESTION=NAME, "
+            "repeatable, or one NAME for all questions."
         ),
     ] = None,
     epsilon: Annotated[
@@ -66,8 +66,8 @@ def obfuscate(
     share: Annotated[
         list[str] | None,
         option(
-            "NAME=WEIGHT: the share of people who choose a mechanism. Equal by default. Of several "
-            "questions, QUESTION.NAME=WEIGHT."
+            "NAME=WEIGHT: the share of people who choose a mechanism. Equal by default. With "
+            "several questions, QUESTION.NAME=WEIGHT."
         ),
     ] = None,
     seed: Annotated[
@@ -86,12 +86,12 @@ def obfuscate(
     r"""Turn true values into noisy reports, as people's devices would: for trials and tests.
 
     Each person uses one mechanism of the survey: the one named in the `--choice` column, or one
-    drawn at random with the given shares; of a family, at the epsilon of the `--epsilon` column.
-    Of a survey of several questions, values have a column a question, and people choose for each.
-    Where the survey has a cover, the mechanism that is used and named is drawn from the choice.
-    Noise comes from the operating system's random generator.
-    Reports are shuffled within each mechanism, so that no row reveals whose it was. With `-` as
-    output, reports are CSV, and messages go to standard error.
+    drawn at random with the given shares. A family is used at the epsilon in the `--epsilon`
+    column. With several questions, each has a column of values, and people choose a mechanism for
+    each. If the survey has a cover, the mechanism that is used and reported is drawn at random from
+    the one chosen. Noise comes from the operating system's random generator. Reports are shuffled
+    within each mechanism, so that no row reveals whose it was. With `-` as output, reports are CSV,
+    and messages go to standard error.
 
     Example:
 
@@ -116,8 +116,13 @@ def obfuscate(
                 Path(source), offered, column or [], choosing, rng, drop_outside=drop_outside
             )
             write_reports(target, answers.parts, survey=offered)
-        _warn_of_seed(seed)
-        _show_answers(answers, offered, out, seed, as_json=as_json, aside=aside)
+        people: dict[str, dict[str, int]] = {
+            name: dict.fromkeys(own.mechanisms, 0) for name, own in offered.questions.items()
+        }
+        for chosen_names, reports in answers.parts:
+            for question, name in chosen_names.items():
+                people[question][name] += len(reports)
+        _show(people, answers.dropped, offered, out, seed, as_json=as_json, aside=aside)
         return
     column = _columns_of_one(column, choice, mechanism, share)
     names = list(offered.mechanisms)
@@ -129,14 +134,13 @@ def obfuscate(
     indices, kept = encode(
         offered.alphabet, given[: len(column)], column, drop_outside=drop_outside
     )
-    if choice:
-        chosen = _named(given[len(column)][kept], offered)
-    elif mechanism:
-        chosen = np.full(len(indices), _place(mechanism[0], offered))
-    else:
-        weights = whole_weights(parse_shares(share or [], offered))
-        chosen = Table.of(weights).many(len(indices), rng)
-    chosen = announced(chosen, offered, rng)
+    choosing = Choosing(
+        {"": offered.names[offered_name(mechanism[0], offered)]} if mechanism else {},
+        {"": choice[0]} if choice else {},
+        {"": parse_shares(share or [], offered)},
+    )
+    own_choices = given[len(column)][kept] if choice else None
+    chosen = announced(choosing.chosen("", offered, own_choices, len(indices), rng), offered, rng)
     order = rng.permutation(len(indices))
     indices, chosen = indices[order], chosen[order]
     epsilons = given[-1][kept][order] if wanted else None
@@ -146,29 +150,45 @@ def obfuscate(
             for number, name in enumerate(names)
         ]
         write_reports(target, parts, survey=offered)
-    _warn_of_seed(seed)
-    dropped = int((~kept).sum())
-    people = {name: len(reports) for name, reports in parts}
-    if as_json:
-        say_json({"out": str(out), "people": people, "dropped": dropped, "seed": seed})
-        return
-    rows = [
-        [name, brief(mechanism), f"{people[name]:,}", mechanism.guarantee().short]
-        for name, mechanism in offered.mechanisms.items()
-    ]
-    table(["name", "mechanism", "people", "promise"], rows, numbers=(2,), stderr=aside)
-    if not aside:
-        say(f"\n{several(len(indices), 'report')} written to {out}")
-    if dropped:
-        remark(f"left out: {several(dropped, 'person')} outside {offered.alphabet}.")
+    people = {"": {name: len(reports) for name, reports in parts}}
+    _show(people, int((~kept).sum()), offered, out, seed, as_json=as_json, aside=aside)
 
 
-def _warn_of_seed(seed: int | None) -> None:
+def _show(
+    people: Mapping[str, Mapping[str, int]],
+    dropped: int,
+    offered: Survey,
+    out: Path,
+    seed: int | None,
+    *,
+    as_json: bool,
+    aside: bool,
+) -> None:
+    """Say how many people chose what, of several questions for each."""
     if seed is not None:
         remark(
             f"drawn with the seed {seed}: whoever guesses it takes the noise off these reports. "
             f"They are for tests and simulations, and protect nobody."
         )
+    if as_json:
+        given = people.get("", people)
+        say_json({"out": str(out), "people": given, "dropped": dropped, "seed": seed})
+        return
+    questions = getattr(offered, "questions", {"": offered})
+    rows = [
+        [*filter(None, [question]), name, brief(made), f"{people[question][name]:,}", promise]
+        for question, own in questions.items()
+        for name, made in own.mechanisms.items()
+        for promise in [made.guarantee().short]
+    ]
+    heads = ["question", "name", "mechanism", "people", "promise"][-len(rows[0]) :]
+    table(heads, rows, numbers=(len(heads) - 2,), stderr=aside)
+    if not aside:
+        reports = several(sum(next(iter(people.values())).values()), "report")
+        which = "" if "" in people else f" on {several(len(people), 'question')}"
+        say(f"\n{reports}{which} written to {out}")
+    if dropped:
+        remark(f"left out: {several(dropped, 'person')} outside {offered.alphabet}.")
 
 
 def _columns_of_one(
@@ -190,45 +210,6 @@ def _columns_of_one(
     return column
 
 
-def _show_answers(
-    answers: Answers,
-    offered: Questionnaire,
-    out: Path,
-    seed: int | None,
-    *,
-    as_json: bool,
-    aside: bool,
-) -> None:
-    """Say how many people chose what for each question."""
-    people: dict[str, dict[str, int]] = {
-        name: dict.fromkeys(own.mechanisms, 0) for name, own in offered.questions.items()
-    }
-    for names, reports in answers.parts:
-        for question, name in names.items():
-            people[question][name] += len(reports)
-    if as_json:
-        say_json({"out": str(out), "people": people, "dropped": answers.dropped, "seed": seed})
-        return
-    rows = [
-        [
-            question,
-            name,
-            brief(mechanism),
-            f"{people[question][name]:,}",
-            mechanism.guarantee().short,
-        ]
-        for question, own in offered.questions.items()
-        for name, mechanism in own.mechanisms.items()
-    ]
-    heads = ["question", "name", "mechanism", "people", "promise"]
-    table(heads, rows, numbers=(3,), stderr=aside)
-    if not aside:
-        many = several(len(offered.questions), "question")
-        say(f"\n{several(answers.people, 'report')} on {many} written to {out}")
-    if answers.dropped:
-        remark(f"left out: {several(answers.dropped, 'person')} outside {offered.alphabet}.")
-
-
 def refuse_epsilon(epsilon: str | None) -> None:
     """Refuse a column of epsilons for several questions."""
     if epsilon is not None:
@@ -244,7 +225,7 @@ def parse_shares(texts: list[str], survey: Survey) -> NDArray[np.float64]:
     weights = [0.0 if texts else 1.0] * len(names)
     for text in texts:
         name, weight = parse_pair(text, "--share", f"NAME=WEIGHT, such as {names[0]}=0.5", least=0)
-        weights[_place(name, survey)] += weight
+        weights[names.index(survey.names[offered_name(name, survey)])] += weight
     total = sum(weights)
     if not 0 < total < math.inf:
         fault = "overflow; take smaller ones" if total else "are all 0; someone must choose"
@@ -274,20 +255,3 @@ def _drawn(
         return mechanism.obfuscate(indices[who], rng)
     family: Any = mechanism
     return family.obfuscate(indices[who], rng, epsilon=epsilons[who])
-
-
-def _place(name: str, survey: Survey) -> int:
-    survey.find(name)
-    return list(survey.mechanisms).index(survey.names[name])
-
-
-def _named(choices: NDArray[Any], survey: Survey) -> IntArray:
-    """Turn the names that people chose into places in the survey."""
-    try:
-        names = choices.astype(str)
-    except ValueError:  # bytes of no text, lists
-        raise ParameterError(
-            f"--choice: {shown(choices[0])} names no mechanism; expected a column of names."
-        ) from None
-    present, where = np.unique(names, return_inverse=True)
-    return np.array([_place(name, survey) for name in present.tolist()], dtype=np.int64)[where]

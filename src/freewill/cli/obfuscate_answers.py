@@ -14,7 +14,7 @@ from freewill.core.types import BoolArray, IntArray
 from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
-from freewill.errors import AlphabetError, ParameterError, raised_as, several
+from freewill.errors import AlphabetError, ParameterError, raised_as, several, shown
 
 _POINT = "."
 
@@ -62,10 +62,9 @@ class Choosing:
         if question in self.named:
             return np.full(people, names.index(self.named[question]))
         if question in self.columns:
-            present, where = np.unique(given.astype(str), return_inverse=True)
-            with raised_as(ParameterError, f"--choice {question}={self.columns[question]}: "):
-                places = [names.index(own.names[_found(own, text)]) for text in present.tolist()]
-            return np.array(places, dtype=np.int64)[where]
+            head = f"--choice {question}={self.columns[question]}: " if question else ""
+            with raised_as(ParameterError, head):
+                return _places(given, own)
         return Table.of(whole_weights(self.shares[question])).many(people, rng)
 
 
@@ -77,9 +76,24 @@ def announced(chosen: IntArray, own: Survey, rng: Any) -> IntArray:
     return places
 
 
-def _found(own: Survey, name: str) -> str:
+def offered_name(name: str, own: Survey) -> str:
+    """Return a name or id after checking that a mechanism has it."""
     own.find(name)
     return name
+
+
+def _places(choices: Any, own: Survey) -> IntArray:
+    """Turn the names that people chose into places in the survey."""
+    try:
+        names = choices.astype(str)
+    except ValueError:  # bytes of no text, lists
+        raise ParameterError(
+            f"--choice: {shown(choices[0])} names no mechanism; expected a column of names."
+        ) from None
+    every = list(own.mechanisms)
+    present, where = np.unique(names, return_inverse=True)
+    places = [every.index(own.names[offered_name(name, own)]) for name in present.tolist()]
+    return np.array(places, dtype=np.int64)[where]
 
 
 @dataclass(frozen=True)
@@ -88,11 +102,6 @@ class Answers:
 
     parts: list[tuple[dict[str, str], Any]]
     dropped: int
-
-    @property
-    def people(self) -> int:
-        """How many people reported."""
-        return sum(len(reports) for _, reports in self.parts)
 
 
 def draw_answers(

@@ -60,14 +60,18 @@ def integral(text: str, least: int) -> Any:
 SurveyPath = Annotated[Path, option("The survey file, .json or .toml.", "--survey", "-s")]
 StoredSurveyPath = Annotated[
     Path,
-    option("The survey file, .json or .toml; of a store, also its id or name.", "--survey", "-s"),
+    option(
+        "The survey file, .json or .toml; with a store, also the survey's id or name.",
+        "--survey",
+        "-s",
+    ),
 ]
 EvidencePath = Annotated[Path, option("The evidence file to write, .parquet or -.", "--out", "-o")]
 EngineName = Annotated[Engine, option("The engine that counts reports.")]
 AsJson = Annotated[bool, option("Print JSON.", "--json")]
 Strict = Annotated[bool, option("Fail if any row is invalid.", "--strict")]
 Equal = Annotated[
-    bool, option("Accept sources that look like copies of each other, if they are not.", "--equal")
+    bool, option("Accept sources that look like copies of each other but are not.", "--equal")
 ]
 SurveyOrSpec = Annotated[
     Path,

@@ -21,8 +21,9 @@ def periods(
 ) -> None:
     """List the periods of a survey in a store, with how many people answered in each.
 
-    A store counts by days, weeks or months, as the survey says (`period`). One with fewer than 100
-    people by its end continues with the next. `freewill collect --period` takes one or more.
+    A store counts by days, weeks or months, as the survey says (`period`). A period that would end
+    with fewer than 100 people continues into the next one. `freewill collect --period` collects one
+    or more periods.
 
     Example:
 

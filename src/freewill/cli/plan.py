@@ -39,7 +39,9 @@ def plan(
     ] = None,
     target: Annotated[
         float | None,
-        numeric("EMD to reach; with --bins or another --of, half of the widest 95 % interval."),
+        numeric(
+            "EMD to reach; with --bins or another --of, half the width of the widest 95 % interval."
+        ),
     ] = None,
     of: Annotated[
         str, option("Predict errors of: emd (earth mover's distance), shares, mean or cdf.")
@@ -54,9 +56,9 @@ def plan(
     The EMD is the earth mover's distance between the true distribution and the maximum likelihood
     estimate, averaged over surveys: in the unit of the values on a line, in kilometres on a grid.
 
-    Of several questions, --table names those whose table is planned for, and --share is a share of
-    a question's mechanism: age.careful=0.3. A table has errors of its shares; an EMD too if the
-    survey has weights.
+    With several questions, --table names the one or two whose table is planned for, and --share is
+    the share of one question's mechanism: age.careful=0.3. Errors are predicted for the shares of
+    the table, and for its EMD if the survey has weights.
 
     The exit code is 1 if no number of people reaches the target.
 

@@ -19,8 +19,8 @@ def qr(
 ) -> None:
     """Write the address at which people answer a survey as a QR code, for posters and letters.
 
-    The address of a survey with a `name` stays while its texts are mended and in later rounds; one
-    without a name is found by its id. Requires `freewill[serve]`.
+    A survey with a `name` keeps its address when its texts are corrected, and in later rounds; the
+    address of a survey without a name contains its id. Requires `freewill[serve]`.
 
     Example:
 

@@ -17,16 +17,16 @@ _POINT = "."
 Of = Annotated[
     str | None,
     option(
-        "Of a survey of several questions: the distribution of these, as age or age,commute. "
-        "Reports say nothing else then, which keeps the estimate small.",
+        "With several questions: use only these, as age or age,commute. Answers to all others are "
+        "ignored, which saves memory.",
         "--of",
     ),
 ]
 GivenValues = Annotated[
     list[str] | None,
     option(
-        "Among people of whom this holds: commute=bicycle, or one of several, commute=bus,car. "
-        "Repeatable, for other questions.",
+        "With several questions: only among people with this answer, commute=bicycle, or with one "
+        "of several answers, commute=bus,car. Repeatable, once for each question.",
         "--given",
     ),
 ]
@@ -34,7 +34,7 @@ GivenValues = Annotated[
 
 Table = Annotated[
     str | None,
-    option("Of a survey of several questions: the one or two that are meant, as age,commute."),
+    option("With several questions: the question, or the two questions, to use, as age,commute."),
 ]
 
 
@@ -55,8 +55,8 @@ def parse_given(texts: Sequence[str] | None) -> dict[str, list[str]]:
     """
     given: dict[str, list[str]] = {}
     for text in texts or ():
-        name, found, values = text.partition("=")
-        if not (found and name.strip() and values.strip()):
+        name, equals, values = text.partition("=")
+        if not (equals and name.strip() and values.strip()):
             raise ParameterError(
                 f"--given {printable(text)}: expected a question and its value, as "
                 f"commute=bicycle, or several values, as commute=bus,car."
@@ -105,22 +105,22 @@ def chosen_mechanisms(texts: Sequence[str], questionnaire: Questionnaire) -> dic
     chosen: dict[str, str] = {}
     questions = questionnaire.questions
     for text in texts:
-        name, found, called = text.partition("=")
-        for question in [name] if found else [*questions]:
+        name, equals, called = text.partition("=")
+        for question in [name] if equals else [*questions]:
             if question not in questions:
                 raise ParameterError(
                     f"--mechanism {printable(text)}: no question {question!r}; expected some of "
                     f"{', '.join(questions)}.{closest(question, questions)}"
                 )
             own = questions[question].names
-            wanted_name = called if found else text
+            wanted_name = called if equals else text
             if wanted_name not in own:
                 raise ParameterError(
                     f"--mechanism {printable(text)}: {question!r} offers "
                     f"{', '.join(map(repr, questions[question].mechanisms))}, and not "
                     f"{wanted_name!r}.{closest(wanted_name, own)}"
                 )
-            if question in chosen and found:
+            if question in chosen and equals:
                 raise ParameterError(f"--mechanism: {question!r} comes twice; name it once.")
             chosen[question] = own[wanted_name]
     return chosen
@@ -130,8 +130,8 @@ def by_question(texts: Sequence[str], questionnaire: Questionnaire, name: str) -
     """Read QUESTION=TEXT, each question once."""
     read: dict[str, str] = {}
     for text in texts:
-        question, found, given = text.partition("=")
-        if not found or question not in questionnaire.questions or not given:
+        question, equals, given = text.partition("=")
+        if not equals or question not in questionnaire.questions or not given:
             raise ParameterError(
                 f"{name} {printable(text)}: expected a question and a column, as "
                 f"{next(iter(questionnaire.questions))}=COLUMN; the questions are "

@@ -69,7 +69,7 @@ def _kind(kind: Any) -> str:
 def _default(default: Any) -> str:
     if default is inspect.Parameter.empty:
         return " Required."
-    if default is None or default is False:
+    if default is None or default is False or default == "":
         return ""
     return f" By default `{default}`."
 

@@ -41,7 +41,9 @@ def reproduce(
     out: Annotated[Path, option("The folder for report and results.", "--out", "-o")] = Path(
         "reproduction"
     ),
-    workers: Annotated[int | None, integral("Processes; one per core by default.", 1)] = None,
+    workers: Annotated[
+        int | None, integral("Number of processes (default: one per core).", 1)
+    ] = None,
     listed: Annotated[bool, option("List the figures and stop.", "--list")] = False,
 ) -> None:
     """Reproduce the paper's figures and tables, and write a report.

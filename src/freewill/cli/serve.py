@@ -3,6 +3,8 @@
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +12,7 @@ from typing import Annotated
 import typer
 
 from freewill.cli.options import integral, load_survey, numeric, option
-from freewill.cli.show import remark, say
+from freewill.cli.show import BAD_INPUT, remark, say
 from freewill.collector.journal import Journal
 from freewill.collector.origins import checked_origins
 from freewill.collector.releases import ReleaseRule
@@ -18,7 +20,8 @@ from freewill.collector.serving import serve as run
 from freewill.collector.tokens import Role, sources
 from freewill.domain.programs import undrawable
 from freewill.domain.questionnaire import Questionnaire
-from freewill.errors import ParameterError, printable
+from freewill.domain.survey import Survey
+from freewill.errors import FreewillError, ParameterError, printable
 
 Log = StrEnum("Log", ["TEXT", "JSON"])
 _MOST_PORTS = 65535
@@ -49,17 +52,28 @@ def serve(
     store: Annotated[
         str, option("Where reports are stored: an SQLite file or postgresql://...")
     ] = "collector.db",
-    min_people: Annotated[int, integral("The fewest people to show estimates of.", 2)] = 100,
+    min_people: Annotated[
+        int, integral("Smallest number of people of whom estimates are shown.", 2)
+    ] = 100,
     public: Annotated[
         bool, option("Publish estimates and counts, by releases.", "--public")
     ] = False,
-    release_people: Annotated[int, integral("The fewest new people of a release.", 1)] = 100,
+    release_people: Annotated[
+        int, integral("Smallest number of new people in a release.", 1)
+    ] = 100,
     release_every: Annotated[
-        str, option("Releases are made at whole multiples of this period: 15m, 1h, 1d.")
+        str,
+        option(
+            "Time from one release to the next: 15m, 1h, 1d. Releases are made at its "
+            "whole multiples."
+        ),
     ] = "1h",
     release_epsilon: Annotated[
         float | None,
-        numeric("What all releases may tell of what a person sent: adds noise to counts."),
+        numeric(
+            "Add noise to published counts, so that all releases together reveal no more than "
+            "this epsilon of what a person sent."
+        ),
     ] = None,
     new_token: Annotated[bool, option("Replace the administrator's token.", "--new-token")] = False,
     token_file: Annotated[
@@ -68,68 +82,91 @@ def serve(
     viewer_token_file: Annotated[
         Path | None, option("A file with the token for people, estimates and the dashboard.")
     ] = None,
-    mended: Annotated[
-        bool,
-        option("The words of a question were mended; it is none other.", "--mended"),
-    ] = False,
     metrics_token_file: Annotated[
         Path | None, option("A file with the token for GET /v1/metrics.")
     ] = None,
+    mended: Annotated[
+        bool,
+        option("Accept a question whose words were corrected, as the same question.", "--mended"),
+    ] = False,
     allow_origin: Annotated[
         list[str] | None,
         option("An origin whose pages may send reports: https://app.example.org; repeatable."),
     ] = None,
     drain_seconds: Annotated[
-        int, integral("Seconds to go on after SIGTERM while the health check says 503.", 0)
+        int,
+        integral(
+            "Seconds to keep serving after SIGTERM, while the health check already answers 503.", 0
+        ),
     ] = 0,
     log: Annotated[Log, option("What is written to standard error: text or json.")] = Log.TEXT,
 ) -> None:
     """Run a server that collects reports over HTTP, until Ctrl-C or SIGTERM.
 
     Participants answer on a web page, which adds the noise in their browser; a dashboard shows the
-    results. The address of a survey with a `name` stays while its texts are mended, and when it
-    offers other mechanisms: that is another round, whose evidence adds up. A report is acknowledged
-    when it is on disk, and counts once however often it is sent. Only counts by period, report ids
-    and days are stored: no addresses, no times, no order. The first start prints the
-    administrator's token, once; estimates, evidence and closing a survey need it. `freewill token`
-    makes tokens of other roles. Tokens may also come from files, or from FREEWILL_ADMIN_TOKEN,
-    FREEWILL_VIEWER_TOKEN and FREEWILL_METRICS_TOKEN, each also with _FILE. Requires
-    `freewill[serve]`; docs/collector.md has the details.
+    results. A survey with a `name` keeps its address when its texts are corrected, and when it
+    offers other mechanisms: that starts another round, and the evidence of all rounds adds up. A
+    report is acknowledged when it is on disk, and counts once however often it is sent. Only counts
+    by period, report ids and days are stored: no addresses, no times, no order. The first start
+    prints the administrator's token, once; estimates, evidence and closing a survey need it.
+    `freewill token` makes tokens of other roles. Tokens may also come from files, or from
+    FREEWILL_ADMIN_TOKEN, FREEWILL_VIEWER_TOKEN and FREEWILL_METRICS_TOKEN, each also with _FILE.
+    Requires `freewill[serve]`; docs/collector.md has the details.
 
     Example:
 
         freewill serve survey.json --port 8080 --store people.db
     """
-    if port > _MOST_PORTS:
-        raise ParameterError(f"--port {port}: expected 0 to {_MOST_PORTS}.")
-    note = remark if log is Log.TEXT else Journal(_write_line).remark
-    offered = {str(path): load_survey(path) for path in surveys}
+    journal = Journal(_write_line) if log is Log.JSON else None
+    with _told(journal):
+        if port > _MOST_PORTS:
+            raise ParameterError(f"--port {port}: expected 0 to {_MOST_PORTS}.")
+        offered = {str(path): load_survey(path) for path in surveys}
+        note = journal.remark if journal else remark
+        for text in _undrawable(offered):
+            note(text)
+        files: dict[Role, Path | None] = {
+            "administrator": token_file,
+            "viewer": viewer_token_file,
+            "metrics": metrics_token_file,
+        }
+        named = sources(files, os.environ)
+        rule = ReleaseRule(release_people, seconds_of(release_every), release_epsilon)
+        if not public and rule != ReleaseRule():
+            raise ParameterError(
+                "--release-people, --release-every and --release-epsilon are about what is "
+                "published, and nothing is. Add --public, or leave them out."
+            )
+        run(
+            *(offered, _show, host, port, store, min_people),
+            *(public, new_token, rule, named, mended),
+            remark=note,
+            origins=checked_origins(allow_origin or ()),
+            drain_seconds=drain_seconds,
+            log=_write_line if journal else None,
+        )
+    say("stopped: everything that was acknowledged is in the store.")
+
+
+def _undrawable(offered: dict[str, Survey]) -> Iterator[str]:
+    """Yield what people cannot choose on the page, for no browser can draw it."""
     for name, survey in offered.items():
         questions = survey.questions if isinstance(survey, Questionnaire) else {"": survey}
         for asked, own in questions.items():
             if fault := undrawable(own.mechanisms):
-                note(f"{name}: {asked and f'question {asked!r}: '}{fault}")
-    files: dict[Role, Path | None] = {
-        "administrator": token_file,
-        "viewer": viewer_token_file,
-        "metrics": metrics_token_file,
-    }
-    named = sources(files, os.environ)
-    rule = ReleaseRule(release_people, seconds_of(release_every), release_epsilon)
-    if not public and rule != ReleaseRule():
-        raise ParameterError(
-            "--release-people, --release-every and --release-epsilon are about what is published, "
-            "and nothing is. Add --public, or leave them out."
-        )
-    run(
-        *(offered, _show, host, port, store, min_people),
-        *(public, new_token, rule, named, mended),
-        remark=note,
-        origins=checked_origins(allow_origin or ()),
-        drain_seconds=drain_seconds,
-        log=_write_line if log is Log.JSON else None,
-    )
-    say("stopped: everything that was acknowledged is in the store.")
+                yield f"{name}: {asked and f'question {asked!r}: '}{fault}"
+
+
+@contextmanager
+def _told(journal: Journal | None) -> Iterator[None]:
+    """Write an error as a line of a journal, where there is one: nothing else reads its lines."""
+    try:
+        yield
+    except (FreewillError, OSError) as error:
+        if journal is None:
+            raise
+        journal.say("failed", why=str(error))
+        raise typer.Exit(BAD_INPUT) from None
 
 
 def _write_line(line: str) -> None:

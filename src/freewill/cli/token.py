@@ -23,10 +23,10 @@ def token(
 ) -> None:
     """Make a new token for one role of a collector, and print it, this once.
 
-    It takes the place of the role's token before; the other roles keep theirs. Servers that run on
-    the store take it within a second, unless they were given this role's token in a file or by the
-    environment. A viewer sees people, estimates and the dashboard; metrics is for GET /v1/metrics;
-    the administrator may do everything.
+    It replaces the role's earlier token; the other roles keep theirs. Running servers accept it
+    within a second, unless they read this role's token from a file or from the environment. A
+    viewer sees people, estimates and the dashboard; metrics is for GET /v1/metrics; the
+    administrator may do everything.
 
     Example:
 

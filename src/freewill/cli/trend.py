@@ -40,8 +40,8 @@ def trend(
     sources: Annotated[
         list[str],
         typer.Argument(
-            help="Evidence with periods; or a file for each period: evidence or, with --survey, "
-            "reports. Or, with --survey, a collector's store."
+            help="Evidence with periods, or one evidence file for each period; with --survey, one "
+            "file of reports for each period, or a collector's store."
         ),
     ],
     survey: analysis.ReportsSurvey = None,
@@ -51,7 +51,9 @@ def trend(
     level: Annotated[float, numeric("Confidence level of intervals, bands and tests.")] = 0.95,
     joint: Annotated[
         bool,
-        option("Make bands and p-values that hold for all that is asked for at once.", "--joint"),
+        option(
+            "Make bands and p-values hold for everything that --of asks for at once.", "--joint"
+        ),
     ] = False,
     equal: Equal = False,
     engine: EngineName = Engine.DUCKDB,
@@ -63,14 +65,14 @@ def trend(
 ) -> None:
     """Show shares, the mean or quantiles by period, and test whether they change.
 
-    The first line is a test of the hypothesis that all periods have one distribution. Next comes,
-    for what was asked for, a test that it is constant, and the slope of a straight line through it.
-    Each period has an interval, and a band that holds in all periods at once. Which mechanisms
-    people choose may change from period to period.
+    The first line is a test of the hypothesis that all periods have one distribution. Next come,
+    for everything that --of asks for, a test that it is constant and the slope of a straight line
+    through it. Each period has an interval, and a band that holds in all periods at once. Which
+    mechanisms people choose may change from period to period.
 
     Periods come from a collector's store, from evidence that was collected with `--period`, or from
     files: a file is then a period, called by the day in its name (week-2026-11-02.parquet) or by
-    its name. People of two periods must be different ones.
+    its name. Nobody may be in two periods.
 
     The exit code is 0 whether anything changes or not: scripts read `changes` in `--json`.
 
@@ -97,21 +99,21 @@ def trend(
         wanted = str(of) if bins is None else functionals.of_groups(groups)
         with progress("following periods") as show:
             on_step = analysis.watching(show, default_tolerance(bodies[0].evidence))
-            found = trend_of(given, wanted, level, joint, on_step=on_step, equal=True)
+            result = trend_of(given, wanted, level, joint, on_step=on_step, equal=True)
     if as_json:
         losses = {"losses": [lost for _, lost in read]} if survey is not None else {}
-        say_json({**found.to_dict(), "sources": names, **losses})
+        say_json({**result.to_dict(), "sources": names, **losses})
     elif as_csv:
-        say_raw(csv_text(found.columns()))
+        say_raw(csv_text(result.columns()))
     else:
-        _show(found, rows)
+        _show(result, rows)
     if plot is not None:
         from freewill.present.trends import picture  # noqa: PLC0415
 
-        picture(found, path=plot)
+        picture(result, path=plot)
         analysis.say_drawn(plot)
-    if found.advice:
-        remark(found.advice)
+    if result.advice:
+        remark(result.advice)
 
 
 def _periods(bodies: Sequence[Body], *, equal: bool) -> Evidence | dict[str, Evidence]:
@@ -122,11 +124,11 @@ def _periods(bodies: Sequence[Body], *, equal: bool) -> Evidence | dict[str, Evi
     parts = [body.evidence for body in bodies]
     if all(part.periods for part in parts):
         return added(parts)
-    known = next((body for body in bodies if body.evidence.periods), None)
+    dated = next((body for body in bodies if body.evidence.periods), None)
     unknown = next(body.name for body in bodies if not body.evidence.periods)
-    if known is not None:
+    if dated is not None:
         raise EvidenceError(
-            f"{known.name} has periods, and {unknown} has none: collect it with --period, or name "
+            f"{dated.name} has periods, and {unknown} has none: collect it with --period, or name "
             f"files that are a period each."
         )
     if len(bodies) == 1:
@@ -144,8 +146,8 @@ def _names(sources: Sequence[str]) -> list[str]:
     """
     stems = [Path(source).stem for source in sources]
     days = [_DAY.findall(stem) for stem in stems]
-    if all(len(found) == 1 and _is_day(found[0]) for found in days):
-        names = [found[0] for found in days]
+    if all(len(named) == 1 and _is_day(named[0]) for named in days):
+        names = [named[0] for named in days]
         if len(set(names)) == len(names):
             return names
     return stems if len(set(stems)) == len(stems) else list(sources)
@@ -158,28 +160,28 @@ def _is_day(text: str) -> bool:
         return False
 
 
-def _show(found: Trend, rows: int) -> None:
+def _show(result: Trend, rows: int) -> None:
     """Print the verdict, and the periods of one functional, or the slopes of several."""
-    say(found.verdict)
-    if len(found.of) == 1:
-        say(sentence(found, 0))
-    people = several(sum(found.people), "person")
-    say(f"\n{several(len(found), 'period')}, {people}, {found.alphabet}; {_intervals(found)}\n")
-    if len(found.of) == 1:
-        _show_periods(found, rows)
+    say(result.verdict)
+    if len(result.of) == 1:
+        say(sentence(result, 0))
+    people = several(sum(result.people), "person")
+    say(f"\n{several(len(result), 'period')}, {people}, {result.alphabet}; {_intervals(result)}\n")
+    if len(result.of) == 1:
+        _show_periods(result, rows)
     else:
-        _show_functionals(found, rows)
+        _show_functionals(result, rows)
 
 
-def _intervals(found: Trend) -> str:
-    kind = f"{100 * found.level:.12g} % intervals"
-    return f"{kind}{', in percent' if found.shares else ''}"
+def _intervals(result: Trend) -> str:
+    kind = f"{100 * result.level:.12g} % intervals"
+    return f"{kind}{', in percent' if result.shares else ''}"
 
 
-def _show_periods(found: Trend, rows: int) -> None:
-    first = max(len(found) - rows, 0) if rows else 0
-    columns = [column[first:, 0] for column in scaled(found)]
-    names, people = found.periods[first:], found.people[first:]
+def _show_periods(result: Trend, rows: int) -> None:
+    first = max(len(result) - rows, 0) if rows else 0
+    columns = [column[first:, 0] for column in scaled(result)]
+    names, people = result.periods[first:], result.people[first:]
     heads = ["period", "people", "point", "low", "high", "band low", "band high"]
     lines = [
         [name, f"{many:,}", *(f"{number:.5g}" for number in numbers)]
@@ -190,25 +192,25 @@ def _show_periods(found: Trend, rows: int) -> None:
         say(f"\n{several(first, 'earlier period')} with --rows 0, --csv or --json.")
 
 
-def _show_functionals(found: Trend, rows: int) -> None:
-    points = scaled(found)[0]
-    scale = 100 if found.shares else 1
-    places = surest(found, rows or len(found.of))
+def _show_functionals(result: Trend, rows: int) -> None:
+    points = scaled(result)[0]
+    scale = 100 if result.shares else 1
+    places = surest(result, rows or len(result.of))
     lines = [
         [
-            found.of[place],
+            result.of[place],
             *(f"{end:.5g}" for end in (points[0, place], points[-1, place])),
             *(
                 f"{scale * end[place]:+.4g}"
-                for end in (found.slope, found.slope_low, found.slope_high)
+                for end in (result.slope, result.slope_low, result.slope_high)
             ),
-            written(float(found.p_constant[place])),
+            written(float(result.p_constant[place])),
         ]
         for place in places
     ]
-    heads = ["of", "first", "last", f"a {found.unit}", "low", "high", "constant"]
+    heads = ["of", "first", "last", f"a {result.unit}", "low", "high", "constant"]
     table(heads, lines, numbers=range(1, 6))
-    left = len(found.of) - len(places)
+    left = len(result.of) - len(places)
     if left:
         say(f"\n{left:,} more with --rows 0, --csv or --json.")
 

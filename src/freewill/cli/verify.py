@@ -18,11 +18,10 @@ def verify(
     seen: Annotated[
         Path | None,
         option(
-            "A file in which this command keeps where the log ended; one that is not there yet "
-            "is made."
+            "A file that remembers where the log ended, for the next run; it is created if missing."
         ),
     ] = None,
-    head: Annotated[str | None, option("The head of the log that somebody else has seen.")] = None,
+    head: Annotated[str | None, option("The head of the log as somebody else saw it.")] = None,
     survey: Annotated[
         Path | None, option("A survey file, .json or .toml, that must be among those served.")
     ] = None,
@@ -31,10 +30,10 @@ def verify(
     """Verify that a collector shows everyone the same surveys.
 
     A collector keeps a public log of the surveys that it has served and closed, in which every
-    entry contains a hash of the one before. This command checks the whole chain, that every survey
-    which is served hashes to its id, that the log has it, with all that devices draw by, and, with
-    `--seen`, that the log continues the one that was seen last time: entries are only ever added.
-    Two people who see the same head were shown the same surveys (docs/collector.md).
+    entry contains a hash of the one before. This command checks that the chain is whole; that every
+    survey which is served hashes to its id; that the log contains it, with everything that devices
+    draw by; and, with `--seen`, that entries were only added since the last run. Two people who see
+    the same head were shown the same surveys (docs/collector.md).
 
     The exit code is 1 if anything is wrong. A collector that cannot be asked is an error, code 2.
 
@@ -44,22 +43,22 @@ def verify(
     """
     given = None if survey is None else load_survey(survey)
     with progress("asking for surveys") as show:
-        found = verified(address, seen, head, given, show)
+        log = verified(address, seen, head, given, show)
     if as_json:
-        say_json(found.describe())
+        say_json(log.describe())
     else:
-        rows = [[own, "differs" if fault else "in the log"] for own, fault in found.surveys.items()]
+        rows = [[own, "differs" if fault else "in the log"] for own, fault in log.surveys.items()]
         table(["survey", "verdict"], rows)
-        say(f"\nlog of surveys: {found.number}: {found.head or 'nothing yet'}")
-        faults = [f"{own}: {fault}" for own, fault in found.surveys.items() if fault]
-        for text in (*found.faults, *faults):
+        say(f"\nlog of surveys: {log.number}: {log.head or 'nothing yet'}")
+        faults = [f"{own}: {fault}" for own, fault in log.surveys.items() if fault]
+        for text in (*log.faults, *faults):
             say(f"wrong: {text}")
-        for text in found.notes:
+        for text in log.notes:
             say(f"note: {text}")
         say(
             "verified: whoever sees the same head was shown the same surveys."
-            if found.holds
+            if log.holds
             else "NOT verified."
         )
-    if not found.holds:
+    if not log.holds:
         raise typer.Exit(FAILED)

@@ -51,6 +51,12 @@ ROW_GROUP_BYTES = 1 << 28
 """A row group of a file of evidence, unpacked: those that are written here have up to 64 MB."""
 
 
+def frozen(array: FloatArray) -> FloatArray:
+    """Return an array of one's own, read-only from now on."""
+    array.flags.writeable = False
+    return array
+
+
 def numbers(
     given: Any, name: str, wanted: str = "numbers", error: type[FreewillError] = ParameterError
 ) -> FloatArray:

@@ -21,7 +21,15 @@ from freewill.device.memory import (
     as_memory,
     period_key,
 )
-from freewill.device.offered import check_id, menu_of, named_question, question_of
+from freewill.device.offered import (
+    by_question,
+    check_id,
+    menu_of,
+    named_by,
+    named_question,
+    question_of,
+    row_id,
+)
 from freewill.device.permanent import (
     checked_period,
     fresh,
@@ -29,7 +37,6 @@ from freewill.device.permanent import (
     permanent,
     price_of_period,
 )
-from freewill.device.questions import by_question, named_by, row_id
 from freewill.device.values import as_report, as_text, drawn_text, index_of, read_text
 from freewill.domain.cover import Cover
 from freewill.domain.mechanisms.base import Mechanism

@@ -18,9 +18,8 @@ from freewill.device.explain_questions import (
 )
 from freewill.device.facts import Facts, facts
 from freewill.device.picture import Style, as_svg, as_text, highest
-from freewill.device.sentences import Told
-from freewill.device.translated import ShownTexts, survey_texts
-from freewill.device.words import Words, words
+from freewill.device.sentences import Sentences
+from freewill.device.words import ShownTexts, Words, survey_texts, words
 from freewill.domain.cover import Cover
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.questionnaire import Questionnaire
@@ -93,8 +92,8 @@ class SurveyExplanation:
 
     >>> import freewill as fw
     >>> coin = fw.Categorical(["yes", "no"])
-    >>> told = fw.explain(fw.Survey(coin, {"shy": fw.KRR(coin, 1.0), "bold": fw.KRR(coin, 2.0)}))
-    >>> list(told.choices), told.seen
+    >>> said = fw.explain(fw.Survey(coin, {"shy": fw.KRR(coin, 1.0), "bold": fw.KRR(coin, 2.0)}))
+    >>> list(said.choices), said.seen
     (['shy', 'bold'], 'The collector sees which protection you choose. ...')
     """
 
@@ -266,8 +265,8 @@ def _cover_sentences(cover: Cover, choice: str, said: Words) -> list[str]:
 def _of_mechanism(mechanism: Mechanism, style: Style) -> Explanation:
     if mechanism.chooses_epsilon:
         return _of_family(mechanism, style)
-    told = Told(facts(mechanism), style.words)
-    return Explanation(tuple(told.warnings()), tuple(told.sentences()), told.facts, style=style)
+    said = Sentences(facts(mechanism), style.words)
+    return Explanation(tuple(said.warnings()), tuple(said.sentences()), said.facts, style=style)
 
 
 def _of_family(family: Any, style: Style) -> Explanation:
@@ -276,7 +275,7 @@ def _of_family(family: Any, style: Style) -> Explanation:
     What is empty at that one need not be at a smaller: there is no warning before it is chosen.
     """
     low, high = family.epsilon
-    told = Told(facts(family.at(high)), style.words)
+    said = Sentences(facts(family.at(high)), style.words)
     ends = {"low": style.words.in_digits(low, 4), "high": style.words.in_digits(high, 4, "up")}
-    choice = (told.say("family", which, **ends) for which in ("choice", "largest"))
-    return Explanation((), (*choice, *told.sentences()), told.facts, style=style)
+    choice = (said.say("family", which, **ends) for which in ("choice", "largest"))
+    return Explanation((), (*choice, *said.sentences()), said.facts, style=style)

@@ -75,8 +75,8 @@ def sum_explanation(survey: Questionnaire, choices: Any, said: Words) -> SumExpl
     Epsilon 0.5 in all: first 0.5, second 0. Of two equally likely people who differ in all these
     answers, one can then seem at most 1.65 times as likely as the other.
     """
-    known = isinstance(choices, Mapping) and choices.keys() <= survey.questions.keys()
-    if not known:
+    fine = isinstance(choices, Mapping) and choices.keys() <= survey.questions.keys()
+    if not fine:
         raise ParameterError(
             f"choice={shown(choices)}: expected a dict with the name of a mechanism for questions "
             f"among {', '.join(survey.questions)}."

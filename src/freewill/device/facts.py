@@ -63,7 +63,7 @@ class Facts:
     loss: float | None
     own_loss: bool
     truths: tuple[float, float, float] | None
-    told: float
+    given_away: float
     error: tuple[float, float] | None
     distances: tuple[float, float, float] | None
     bits: tuple[float, float] | None
@@ -89,7 +89,7 @@ class Facts:
     @property
     def tells_truth(self) -> bool:
         """Whether next to all reports tell the true value."""
-        return self.alphabet.size > 1 and self.told > MOST_TRUTH
+        return self.alphabet.size > 1 and self.given_away > MOST_TRUTH
 
     @property
     def weak(self) -> bool:
@@ -145,7 +145,7 @@ def facts(mechanism: Mechanism) -> Facts:
         loss=None if ldp else _loss(mechanism, promise),
         own_loss=isinstance(mechanism, Shokri) and mechanism.guess_loss is not None,
         truths=None if truths is None else (truths.min(), truths.mean(), truths.max()),
-        told=max(chance_of_truth(mechanism) or 0.0, 0.0 if truths is None else truths.mean()),
+        given_away=max(chance_of_truth(mechanism) or 0.0, 0.0 if truths is None else truths.mean()),
         error=None if law is None else mean_and_far(*law),
         distances=_distances(alphabet) if near and alphabet.size > 1 else None,
         bits=bits,
@@ -159,7 +159,7 @@ def facts(mechanism: Mechanism) -> Facts:
 
 
 def _sets(mechanism: Mechanism) -> tuple[tuple[float, float] | None, tuple[str, int] | None]:
-    """Return `bits` and `support`, by the program that browsers draw by (docs/devices.md)."""
+    """Return `bits` and `support`, by the program for browsers (docs/reference/draws.md)."""
     bits = support = None
     values = mechanism.output_space.alphabet == mechanism.alphabet
     program = None if values else mechanism.program()

@@ -13,7 +13,7 @@ _TWICE = math.log(2)
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class Sentences:
     """The numbers of a mechanism, and the words in which they are told."""
 
     facts: Facts
@@ -29,7 +29,7 @@ class Told:
         if facts.hides_nothing:
             return [self.say("warnings", "nothing")]
         if facts.tells_truth:
-            return [self.say("warnings", "truth", chance=self._chance(facts.told))]
+            return [self.say("warnings", "truth", chance=self._chance(facts.given_away))]
         if not facts.weak:
             return []
         if facts.promise == "geo" and facts.distances is not None:

@@ -5,11 +5,14 @@ one JSON object; browsers read the same files. Their gaps have names, and nouns 
 forms that a language's own texts ask for. JavaScript (`js/figures.js`) writes the same texts from
 numbers that may differ in their last bits: every number is first cut to ten digits, which both
 agree on.
+
+The texts of a survey in one language: its own, or its translations of them.
 """
 
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_DOWN, ROUND_HALF_UP, ROUND_UP, Context, Decimal
 from functools import cache
@@ -126,8 +129,8 @@ class Words:
         >>> words("fr").unit("year", 1.5), words("fr").unit("year", 2), words("fr").unit("dB", 2)
         ('an', 'ans', 'dB')
         """
-        known = self.texts["units"].values()
-        forms = self.texts["units"].get(unit) or next((f for f in known if f["one"] == unit), None)
+        every = self.texts["units"].values()
+        forms = self.texts["units"].get(unit) or next((f for f in every if f["one"] == unit), None)
         if forms is not None:
             return str(forms[self.form(number)])
         one = self.form(number) == "one" or self.language != _ENGLISH
@@ -165,8 +168,8 @@ def languages() -> list[str]:
     >>> languages()
     ['de', 'en', 'es', 'fr', 'it', 'pt']
     """
-    found = (_FILE.fullmatch(file.name) for file in _FOLDER.iterdir())
-    return sorted(match[1] for match in found if match)
+    matches = (_FILE.fullmatch(file.name) for file in _FOLDER.iterdir())
+    return sorted(match[1] for match in matches if match)
 
 
 def words(language: str = _ENGLISH) -> Words:
@@ -180,8 +183,8 @@ def words(language: str = _ENGLISH) -> Words:
     """
     own = language.lower().partition("-")[0] if isinstance(language, str) else ""
     if own not in languages():
-        known = ", ".join(languages())
-        raise ParameterError(f"language={shown(language)}: there are texts in {known}.")
+        available = ", ".join(languages())
+        raise ParameterError(f"language={shown(language)}: there are texts in {available}.")
     return _words(own)
 
 
@@ -226,3 +229,53 @@ def rounded(number: float, digits: int, side: Side) -> Decimal:
     """
     context = Context(prec=digits, rounding=_ROUNDING[side])
     return context.create_decimal(f"{number:.{_AGREED - 1}e}")
+
+
+@dataclass(frozen=True, eq=False)
+class ShownTexts:
+    """What people read of a survey, and the words around it."""
+
+    words: Words
+    title: str
+    question: str
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def survey_texts(survey: Any, language: str | None = None) -> ShownTexts:
+    """Return the texts of a survey, or of several questions, in a language.
+
+    Without a language it is the survey's own; words that there are not in it are English. Where the
+    survey does not translate a text it stands as it is.
+
+    >>> import freewill as fw
+    >>> votes = fw.Categorical(["yes", "no"])
+    >>> german = {"question": "Rauchen Sie?", "labels": {"yes": "ja", "no": "nein"}}
+    >>> asked = fw.Survey(votes, {"k": fw.KRR(votes, 1.0)}, question="Do you smoke?",
+    ...                   translations={"de": german})
+    >>> told = survey_texts(asked, "de-AT")
+    >>> told.question, told.labels["yes"], told.words.language
+    ('Rauchen Sie?', 'ja', 'de')
+    """
+    own = survey.language or "en"
+    translated = own.lower().partition("-")[0] in languages()
+    said = words(language) if language is not None else words(own if translated else "en")
+    given = _nearest(survey.translations, language or own)
+    return ShownTexts(
+        said,
+        title=given.get("title") or survey.title or "",
+        question=given.get("question") or getattr(survey, "question", None) or "",
+        descriptions={**getattr(survey, "descriptions", {}), **given.get("descriptions", {})},
+        names=given.get("names", {}),
+        labels=given.get("labels", {}),
+    )
+
+
+def _nearest(translations: Mapping[str, Any], language: str) -> Mapping[str, Any]:
+    """Return the translation for this tag, or for another tag of its language."""
+    tags = {tag.lower(): tag for tag in translations}
+    wanted, base = language.lower(), language.lower().partition("-")[0]
+    near = [tag for tag in tags if tag.partition("-")[0] == base]
+    nearest = next((tag for tag in (wanted, base, *near) if tag in tags), None)
+    return {} if nearest is None else translations[tags[nearest]]

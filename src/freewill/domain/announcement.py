@@ -83,7 +83,7 @@ class Announcement(Mechanism):
         symbols = self.output_space.checked(outputs, self.name)
         return DenseOperator(np.array(self._chances, dtype=np.float64).T[symbols])
 
-    def told(self, announced: int) -> float:
+    def epsilon_of(self, announced: int) -> float:
         """Return log max_m R(a | m) / min_m R(a | m), rounded up, from the numbers drawn.
 
         It is how well an announcement tells two choices apart; infinite where some choice is never
@@ -98,4 +98,4 @@ class Announcement(Mechanism):
 
     def guarantee(self) -> Guarantee:
         """Return the LDP of the choice: the largest of all announcements."""
-        return Guarantee("ldp", max(map(self.told, range(self.alphabet.size))))
+        return Guarantee("ldp", max(map(self.epsilon_of, range(self.alphabet.size))))

@@ -86,6 +86,8 @@ def check_mechanism(mechanism: Mechanism, rng: np.random.Generator | None = None
     `moments` are those of the law; and that a description gives the mechanism back. The draws are
     the same each time unless a generator is given; one test in 10^7 is a false alarm.
 
+    The cost is that of the law, O(outputs * k), and of its draws.
+
     >>> import freewill as fw
     >>> print(check_mechanism(fw.KRR(fw.Linear(0, 9), epsilon=1.0)))
     k-rr(0..9, epsilon=1) keeps its contract
@@ -336,7 +338,9 @@ class _Trial:
             raise _NotTriedError("none: browsers draw kinds that they know by name")
         json.dumps(program, allow_nan=False)
         if not isinstance(program, dict) or not isinstance(program.get("draw"), str):
-            raise LawError(f'program {shown(program)}: expected {{"draw": ...}} (docs/devices.md).')
+            raise LawError(
+                f'program {shown(program)}: expected {{"draw": ...}} (docs/reference/draws.md).'
+            )
         return f"a browser draws it by {program['draw']!r}"
 
 
@@ -375,8 +379,8 @@ def _calibration(rows: FloatArray, values: IntArray) -> float:
     cube = np.einsum("zx,zx,zx->z", weights, weights, weights)
     sums = np.bincount(values, minlength=weights.shape[1]) - weights.sum(axis=0)
     sums = np.append(sums, (own - square).sum())
-    spread = (weights * (1 - weights)).sum(axis=0)
-    variances = np.append(spread, np.maximum(cube - square * square, 0.0).sum())
+    variance = (weights * (1 - weights)).sum(axis=0)
+    variances = np.append(variance, np.maximum(cube - square * square, 0.0).sum())
     # What hardly varies is a count of rare events, no normal number: one more is no surprise.
     deviations = np.maximum(np.abs(sums) - 1, 0.0) / np.sqrt(np.maximum(variances, 1.0))
     return min(1.0, 2 * len(sums) * float(ndtr(-deviations.max())))

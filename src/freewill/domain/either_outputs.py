@@ -1,4 +1,7 @@
-"""The output space of somebody who answers one of several questions: which, and the answer."""
+"""The output space of somebody who answers one of several questions: which, and the answer.
+
+The output space of somebody who may say nothing: one more output than another space has.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import BoolArray, IntArray, PackedBits, Reports
+from freewill.domain.alphabets.categorical import Categorical
+from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import OfParts
 
 
@@ -99,3 +104,49 @@ class Either(OfParts):
 
     def __str__(self) -> str:
         return " or ".join(map(str, self.parts))
+
+
+NOTHING = Symbols(Categorical(["nothing"]))
+"""The only thing that somebody says who says nothing."""
+
+
+@dataclass(frozen=True, init=False)
+class Maybe(Either):
+    """Nothing, or a report of another space.
+
+    The first byte is 1 before a report, which then takes whole bytes as a part of `Records` does;
+    for nothing all bytes are 0. Nothing has the number 0, a report its own and one.
+
+    >>> import freewill as fw
+    >>> from freewill.domain.outputs import Symbols
+    >>> space = Maybe(Symbols(fw.Linear(0, 299)))
+    >>> space.scattered(np.array([True, False]), np.array([258]))
+    array([[1, 2, 1],
+           [0, 0, 0]], dtype=uint8)
+    """
+
+    def __init__(self, inner: Any) -> None:
+        vars(self)["parts"] = (NOTHING, inner)
+        self.__post_init__()
+
+    @property
+    def listable(self) -> bool:
+        """Whether reports are."""
+        return bool(self.parts[1].listable)
+
+    def scattered(self, sent: BoolArray, reports: Reports) -> PackedBits:
+        """Return the reports where something is sent, and nothing elsewhere."""
+        return self.joined(sent.astype(np.int64), [np.zeros((~sent).sum(), np.int64), reports])
+
+    def sent(self, packed: Reports) -> tuple[BoolArray, Reports]:
+        """Say where something is sent, and return the reports there."""
+        which, (_, reports) = self.split(packed)
+        return which == 1, reports
+
+    def complaint(self, row: PackedBits) -> str:
+        """Say what was expected."""
+        inner = self.parts[1]
+        return f"is {row.tobytes().hex()}: expected {'00' * self.width}, or 01 and {inner}."
+
+    def __str__(self) -> str:
+        return f"nothing or {self.parts[1]}"

@@ -87,7 +87,7 @@ class GeoProgram:
         constraints = all_outputs(-capped)
         cost = self.prior[:, None] * self.apart
         # SciPy takes sparse matrices, and its stubs do not know.
-        found: Any = linprog(  # type: ignore[call-overload]
+        solved: Any = linprog(  # type: ignore[call-overload]
             cost.ravel(),
             A_ub=constraints,
             b_ub=np.zeros(constraints.shape[0]),
@@ -95,16 +95,16 @@ class GeoProgram:
             b_eq=np.ones(size),
             method="highs-ipm",
         )
-        if found.x is None:
+        if solved.x is None:
             raise LawError(
-                f"the program of {several(size, 'value')} was not solved: {found.message} Take a "
+                f"the program of {several(size, 'value')} was not solved: {solved.message} Take a "
                 f"smaller epsilon, or a coarser alphabet."
             )
-        prices = np.maximum(-found.ineqlin.marginals, 0.0)
+        prices = np.maximum(-solved.ineqlin.marginals, 0.0)
         # The bound is about the constraints as they are, not as they were capped.
         true = constraints if np.all(capped == exponents) else all_outputs(capped - 2 * exponents)
         priced = cost + (true.T @ prices).reshape(size, size)
-        return np.maximum(found.x.reshape(size, size), 0.0), float(priced.min(axis=1).sum())
+        return np.maximum(solved.x.reshape(size, size), 0.0), float(priced.min(axis=1).sum())
 
     def loss(self, law: FloatArray) -> float:
         """Return the expected distance between value and report."""

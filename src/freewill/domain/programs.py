@@ -1,7 +1,7 @@
 """Mechanisms as data: how a browser draws reports of a kind that it does not know by name.
 
-A program is a JSON object that `Mechanism.program` gives and docs/devices.md defines. freewill.js
-draws by it, after it has verified that the promise is kept.
+A program is a JSON object, given by `Mechanism.program`; docs/reference/draws.md defines it.
+freewill.js draws by it, after it has verified that the promise is kept.
 """
 
 import math
@@ -57,8 +57,8 @@ def drawable(mechanism: Mechanism) -> bool:
     [True, False]
     """
     # A member of a family has no program of its own that a survey could carry.
-    known = mechanism.parameters()["kind"] if mechanism.chooses_epsilon else mechanism.name
-    return known in BY_NAME or mechanism.program() is not None
+    kind = mechanism.parameters()["kind"] if mechanism.chooses_epsilon else mechanism.name
+    return kind in BY_NAME or mechanism.program() is not None
 
 
 def undrawable(mechanisms: Mapping[str, Mechanism]) -> str:
@@ -103,7 +103,7 @@ def _whole(mechanism: Mechanism) -> Spec | None:
         raise SpecError(
             f"{mechanism} has a program with draw={shown(program.get('draw'))}: expected one of "
             f"{', '.join(DRAWS)}, which browsers know. Let its program() return one of these "
-            f"(docs/devices.md), or None where no browser can draw it."
+            f"(docs/reference/draws.md), or None where no browser can draw it."
         )
     promise: Any = mechanism.guarantee()
     kind, epsilon = "ldp", math.inf

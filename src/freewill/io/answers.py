@@ -17,9 +17,8 @@ from freewill.domain.questionnaire import ANSWERS, Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ReportError, closest, several
 from freewill.io import rows
-from freewill.io.columns import Columns, Pair
 from freewill.io.decoding import longest_report
-from freewill.io.rows import LONGEST_SHOWN, MECHANISM, REPORT, REPORT_ID, VALUE
+from freewill.io.rows import LONGEST_SHOWN, MECHANISM, REPORT, REPORT_ID, VALUE, Columns, Pair
 
 INDEX, MISSING, RECORD, UNIT = "\x1c", "\x1d", "\x1e", "\x1f"
 """Before an integer, for a field that is missing, between questions, between name and report."""

@@ -13,13 +13,13 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs import LONGEST_NUMBER, VALUE, OutputSpace, Reason
 from freewill.domain.survey import Survey
 from freewill.errors import several
-from freewill.io.columns import Columns
 from freewill.io.rows import (
     COUNT,
     EXAMPLES,
     LONGEST_SHOWN,
     MECHANISM,
     REPORT,
+    Columns,
     Spelling,
     shortened,
 )

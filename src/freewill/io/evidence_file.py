@@ -38,9 +38,8 @@ from freewill.io.parquet_pages import refuse_bombs
 from freewill.stats import streams
 from freewill.stats.collect import refuse_impossible
 from freewill.stats.evidence import Evidence, assemble, refuse_nobody
-from freewill.stats.folding import folded
 from freewill.stats.groups import Group, grouped
-from freewill.stats.marginals import unfolded
+from freewill.stats.marginals import folded, unfolded
 from freewill.stats.periods import with_periods
 
 _BATCH_ROWS = 1 << 17
@@ -56,6 +55,8 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     Reports that do not repeat are appended as they are, in any order, and pass through memory
     block by block. Periods are kept, each in rows of its own. The file appears under its name only
     when it is complete.
+
+    O(rows).
 
     >>> import freewill as fw, tempfile
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -107,6 +108,8 @@ def load_evidence(path: str | Path, hold: int = streams.HELD_BYTES) -> Evidence:
 
     Reports that do not repeat stay in the file if they are more than `hold` bytes: a solver then
     reads them anew for each pass, and an error tells if they are not the same any more.
+
+    O(rows); reports that are held take memory, others do not.
 
     >>> import freewill as fw, tempfile
     >>> evidence = fw.collect([(fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0), [0, 0, 1])])
@@ -237,8 +240,8 @@ def _row_groups(metadata: Any, prefix: str) -> list[int]:
     some = []
     for number in range(metadata.num_row_groups):
         ends = metadata.row_group(number).column(place).statistics
-        known = prefix and ends is not None and ends.has_min_max
-        if not known or ends.min[: len(prefix)] <= prefix <= ends.max[: len(prefix)]:
+        bounded = prefix and ends is not None and ends.has_min_max
+        if not bounded or ends.min[: len(prefix)] <= prefix <= ends.max[: len(prefix)]:
             some.append(number)
     return some
 

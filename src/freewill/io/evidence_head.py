@@ -159,8 +159,8 @@ def head_of(path: str | Path, schema: Any) -> Head:
     mechanisms = [from_spec(entry["spec"]) for entry in head["mechanisms"]]
     parts = checked_parts(head.get("parts"))
     if version == PERIODS_VERSION:
-        known = dict(enumerate(mechanisms))
-        periods = tuple(_period(one, n, known) for n, one in enumerate(head["periods"]))
+        by_place = dict(enumerate(mechanisms))
+        periods = tuple(_period(one, n, by_place) for n, one in enumerate(head["periods"]))
         if not periods:
             raise ValueError("no period")
         return Head(alphabet, periods, parts)
@@ -171,15 +171,15 @@ def head_of(path: str | Path, schema: Any) -> Head:
     return Head(alphabet, (Part(None, None, entries, parts, ""),), parts)
 
 
-def _period(told: Any, number: int, mechanisms: Mapping[int, Mechanism]) -> Part:
-    start, end = told["start"], told["end"]
+def _period(described: Any, number: int, mechanisms: Mapping[int, Mechanism]) -> Part:
+    start, end = described["start"], described["end"]
     if type(start) is not str or type(end) not in (str, type(None)):
         raise ValueError(f"a period from {start!r:.40} to {end!r:.40}")
     entries = tuple(
         Entry(mechanisms[one["mechanism"]], one["name"], one["outputs"], one["people"])
-        for one in told["groups"]
+        for one in described["groups"]
     )
-    return Part(start, end, entries, checked_parts(told["parts"]), prefix_of(number))
+    return Part(start, end, entries, checked_parts(described["parts"]), prefix_of(number))
 
 
 def check_types(schema: Any, entries: list[Entry]) -> None:

@@ -15,8 +15,8 @@ from pyarrow import ipc, parquet
 
 from freewill.errors import ReportError, first_line
 from freewill.io import files, rows
-from freewill.io.columns import Columns
 from freewill.io.parquet_pages import refuse_long_rows
+from freewill.io.rows import Columns
 
 ADVICE = {
     "parquet": "Is it damaged, or not completely written? Write it again, or leave it out.",

@@ -4,11 +4,17 @@ A row that was sent twice is recognised by its report_id. Two rows of one id tha
 be what the person sent: one may be forged, or drawn anew on a second try. Whichever of them were
 taken by a rule, a forger could follow the rule, and the smallest of several draws would bias every
 mean. So rows of one id count once if they are equal, and none of them counts if they differ.
+
+Which columns of a table of reports count, what they are called in queries, and what they become.
+
+An engine reads the columns that a `Columns` names, under names without points or quotes, and hands
+the frame back to it: whatever the table looked like, rows of mechanism, report and, if they have
+one, report_id come out.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import narwhals as nw
 
@@ -32,24 +38,6 @@ _EXACT = 2.0**53
 _WHOLE = rf"^({PREFIX}-?)?[0-9]+\.0{{1,20}}$"
 """A whole number as a table of floats writes it."""
 _SHOWN_NAMES, _LONGEST_NAME = 8, 40
-
-
-def check_names(names: Iterable[str], what: str) -> None:
-    """Refuse a table or a file without the columns that reports need."""
-    given = list(names)
-    for name in NAMES:
-        alike = [other for other in given if other.lower() == name]
-        if len(alike) > 1:
-            refuse_alike(what, alike)
-    if REPORT in given and VALUE in given:
-        refuse_both(what, REPORT, VALUE)
-    for name in (MECHANISM, REPORT):
-        if name not in given and not (name == REPORT and VALUE in given):
-            hint = SEPARATED if len(given) == 1 else ""
-            raise ReportError(
-                f"{what} has no column {name!r}: it has {in_a_few_letters(given)}. Expected "
-                f"mechanism and report (or value) and, if you like, report_id.{hint}"
-            )
 
 
 def refuse_alike(what: str, alike: Sequence[str]) -> None:
@@ -77,24 +65,6 @@ def in_a_few_letters(names: Sequence[str]) -> str:
     """
     some = [repr(name[:_LONGEST_NAME])[1:-1] for name in names[:_SHOWN_NAMES]]
     return ", ".join([*some, *(["..."] if len(names) > _SHOWN_NAMES else [])]) or "none"
-
-
-def checked_columns(frame: Any, what: str, folders: Mapping[str, str] | None = None) -> Any:
-    """Keep the columns that count, in few types: texts, and 64-bit integers, texts or bytes.
-
-    Integers that may not fit 64 bits and numbers with a fraction are read as texts. Values become
-    reports by `value:` before them. `folders` are columns that the names of folders give.
-    """
-    if folders:
-        frame = frame.with_columns(*(nw.lit(v).alias(name) for name, v in folders.items()))
-    schema = frame.collect_schema()
-    check_names(schema, what)
-    name = as_text(MECHANISM, schema[MECHANISM], what)
-    if VALUE in schema:
-        columns = [name, as_value(VALUE, schema[VALUE], what).alias(REPORT)]
-    else:
-        columns = [name, _as_report(schema[REPORT], what)]
-    return frame.select(*columns, *id_column(schema, what))
 
 
 def id_column(schema: Any, what: str) -> list[Any]:
@@ -282,17 +252,6 @@ def conflicts(frame: Any, spelling: Spelling) -> Any:
     return _by_id(frame, spelling).filter(_differing()).sort(REPORT_ID).head(EXAMPLES)
 
 
-def conflict_example(row: Mapping[str, Any]) -> str:
-    """Show an answer to `conflicts`: an id and what its rows say."""
-    parts = []
-    for name, low, high in zip((MECHANISM, REPORT), _LOW, _HIGH, strict=True):
-        values = [shortened(value) for value in dict.fromkeys((row[low], row[high]))]
-        parts.append(f"{name} {' or '.join(values)}")
-    return (
-        f"report_id {shortened(row[REPORT_ID])}, {several(row[COUNT], 'row')}: {', '.join(parts)}"
-    )
-
-
 def _by_id(frame: Any, spelling: Spelling) -> Any:
     """Return one row for each id: how many rows it has, and the least and the largest of each."""
     plain = spelling.plain(frame.filter(~spelling.incomplete()))
@@ -320,3 +279,72 @@ def shortened(value: Any) -> str:
         text = value.decode("ascii", "replace")
         shown = repr(text) if value.isascii() and text.isprintable() else value.hex()
     return shown if len(shown) <= LONGEST_SHOWN else f"{shown[: LONGEST_SHOWN - 3]}..."
+
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of reports on one question."""
+
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """By column, the bytes of the longest text that can be right."""
+    inner: ClassVar[Mapping[str, str]] = {name: name for name in NAMES}
+    """By the name of each column in files, its name in queries."""
+    pairs: ClassVar[tuple[Pair, ...]] = ((REPORT, VALUE),)
+    """Names in queries of columns of which a row has one: a report, or the same as a value."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns in files."""
+        return tuple(self.inner)
+
+    @property
+    def expected(self) -> str:
+        """What a table has, in words."""
+        return "mechanism and report (or value) and, if you like, report_id"
+
+    def check(self, given: Iterable[str], what: str) -> None:
+        """Refuse a table or a file without the columns that reports need."""
+        there = list(given)
+        for name in NAMES:
+            alike = [other for other in there if other.lower() == name]
+            if len(alike) > 1:
+                refuse_alike(what, alike)
+        if REPORT in there and VALUE in there:
+            refuse_both(what, REPORT, VALUE)
+        for name in (MECHANISM, REPORT):
+            if name not in there and not (name == REPORT and VALUE in there):
+                hint = SEPARATED if len(there) == 1 else ""
+                raise ReportError(
+                    f"{what} has no column {name!r}: it has {in_a_few_letters(there)}. Expected "
+                    f"{self.expected}.{hint}"
+                )
+
+    def read(self, frame: Any, what: str, folders: Mapping[str, str] | None = None) -> Any:
+        """Keep the columns that count, in few types: texts, and 64-bit integers, texts or bytes.
+
+        Integers that may not fit 64 bits and numbers with a fraction are read as texts. Values
+        become reports by `value:` before them. `folders` are columns that the names of folders
+        give.
+        """
+        if folders:
+            frame = frame.with_columns(*(nw.lit(v).alias(name) for name, v in folders.items()))
+        schema = frame.collect_schema()
+        self.check(schema, what)
+        name = as_text(MECHANISM, schema[MECHANISM], what)
+        if VALUE in schema:
+            columns = [name, as_value(VALUE, schema[VALUE], what).alias(REPORT)]
+        else:
+            columns = [name, _as_report(schema[REPORT], what)]
+        return frame.select(*columns, *id_column(schema, what))
+
+    def conflict_example(self, row: Mapping[str, Any]) -> str:
+        """Show an answer to `conflicts`: an id and what its rows say."""
+        parts = []
+        for name, low, high in zip((MECHANISM, REPORT), _LOW, _HIGH, strict=True):
+            values = [shortened(value) for value in dict.fromkeys((row[low], row[high]))]
+            parts.append(f"{name} {' or '.join(values)}")
+        many = several(row[COUNT], "row")
+        return f"report_id {shortened(row[REPORT_ID])}, {many}: {', '.join(parts)}"

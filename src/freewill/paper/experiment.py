@@ -2,8 +2,6 @@
 
 import csv
 import gzip
-import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,10 +35,9 @@ from freewill.paper.places import COUNT
 from freewill.paper.reproduce import inline, text_of
 from freewill.paper.results import Results, Store
 from freewill.paper.runner import crew, missing, run_cell, stored
-from freewill.paper.settings import RESULTS_VERSION, fingerprint
+from freewill.paper.settings import generator_of, key_of, reported
 from freewill.paper.tables import Table
 from freewill.present import canvas
-from freewill.stats.collect import collect
 from freewill.stats.estimators.methods import Method
 from freewill.stats.evidence import Evidence
 from freewill.stats.planning.mechanisms import Mean
@@ -79,26 +76,14 @@ class Own:
     @cached_property
     def key(self) -> str:
         """A hash of all that decides the numbers: the survey, shares, truth and draws."""
-        cause = {
-            "results": [RESULTS_VERSION, fingerprint()],
-            "mechanisms": [mechanism.spec() for mechanism in self.mechanisms],
-            "shares": self.shares,
-            "truth": hashlib.sha256(np.round(self.truth, 15).tobytes()).hexdigest(),
-        }
-        text = json.dumps(cause, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        return key_of(self.mechanisms, self.truth, shares=self.shares)
 
     def draw(self, people: int, seed: int) -> tuple[Evidence, IntArray]:
         """Let people draw a value and choose a mechanism; return the evidence and their values."""
-        own = int.from_bytes(hashlib.sha256(self.name.encode()).digest()[:4], "big")
-        rng = np.random.default_rng([seed, people, own])
+        rng = generator_of(self.name, people, seed)
         values = rng.choice(self.truth.size, size=people, p=self.truth)
         choices = rng.choice(len(self.shares), size=people, p=self.shares)
-        reports = (
-            (mechanism, mechanism.obfuscate(values[choices == place], rng))
-            for place, mechanism in enumerate(self.mechanisms)
-        )
-        return collect(list(reports)), values
+        return reported(self.mechanisms, values, choices, rng), values
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 
@@ -52,15 +53,8 @@ class Setting:
         """A hash of all that decides the numbers: alphabet, mechanisms, laws, truth and draws."""
         # Two releases may solve one spec of Shokri's to different optima: the law itself counts.
         laws = [mechanism.law() for mechanism in self.mechanisms if mechanism.name == Shokri.name]
-        cause = {
-            "results": [RESULTS_VERSION, fingerprint()],
-            "alphabet": self.alphabet.spec(),
-            "mechanisms": [mechanism.spec() for mechanism in self.mechanisms],
-            "laws": [hashlib.sha256(np.round(law, 6).tobytes()).hexdigest() for law in laws],
-            "truth": hashlib.sha256(np.round(self.truth, 15).tobytes()).hexdigest(),
-        }
-        text = json.dumps(cause, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        hashes = [hashlib.sha256(np.round(law, 6).tobytes()).hexdigest() for law in laws]
+        return key_of(self.mechanisms, self.truth, alphabet=self.alphabet.spec(), laws=hashes)
 
     def draw(self, people: int, seed: int) -> tuple[Evidence, IntArray]:
         """Let people draw a value and choose a mechanism; return the evidence and their values.
@@ -71,9 +65,9 @@ class Setting:
         >>> evidence.people, len(evidence.groups), len(values)
         (1000, 10, 1000)
         """
-        name = int.from_bytes(hashlib.sha256(self.mixture.name.encode()).digest()[:4], "big")
-        rng = np.random.default_rng([seed, people, name])
-        return _drawn(self.mechanisms, self.truth, people, rng)
+        return _drawn(
+            self.mechanisms, self.truth, people, generator_of(self.mixture.name, people, seed)
+        )
 
 
 def binomial(size: int) -> FloatArray:
@@ -105,11 +99,35 @@ def _drawn(
     """Let people draw a value, choose a mechanism and report."""
     values = rng.choice(truth.size, size=people, p=truth)
     choices = rng.integers(len(mechanisms), size=people)
-    reports = [
+    return reported(mechanisms, values, choices, rng), values
+
+
+def reported(
+    mechanisms: Sequence[Mechanism], values: IntArray, choices: IntArray, rng: np.random.Generator
+) -> Evidence:
+    """Return the evidence of people with these values and choices."""
+    return collect([
         (mechanism, mechanism.obfuscate(values[choices == number], rng))
         for number, mechanism in enumerate(mechanisms)
-    ]
-    return collect(reports), values
+    ])  # fmt: skip
+
+
+def generator_of(name: str, people: int, seed: int) -> np.random.Generator:
+    """Return the generator of a seed, another one for each mixture and number of people."""
+    own = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
+    return np.random.default_rng([seed, people, own])
+
+
+def key_of(mechanisms: Sequence[Mechanism], truth: FloatArray, **more: Any) -> str:
+    """Return a hash of all that decides the numbers of a setting."""
+    cause = {
+        "results": [RESULTS_VERSION, fingerprint()],
+        "mechanisms": [mechanism.spec() for mechanism in mechanisms],
+        "truth": hashlib.sha256(np.round(truth, 15).tobytes()).hexdigest(),
+        **more,
+    }
+    text = json.dumps(cause, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 @cache

@@ -38,7 +38,7 @@ def rounded_document(content: Any, field: str = "", counts: bool = False) -> Any
         return [rounded_document(one, "", counts) for one in content]
     if isinstance(content, str):
         return _IN_WORDS.sub(
-            lambda found: f"{rounded_down(int(found[0].replace(',', ''))):,}", content
+            lambda match: f"{rounded_down(int(match[0].replace(',', ''))):,}", content
         )
     number = isinstance(content, int | float) and not isinstance(content, bool)
     return rounded_down(content) if counts and number else content

@@ -181,14 +181,14 @@ def change(pooled: Pooled, times: FloatArray, rows: FloatArray, work: Work) -> C
         np.sqrt(one.variances_of(centred, own) / one.people)
         for one, own in zip(pooled.each, influences, strict=True)
     ])  # fmt: skip
-    known = np.isfinite(errors) & (errors > 0)
+    finite = np.isfinite(errors) & (errors > 0)
     moving = [
         np.where(seen[:, None], own, 0.0) / one.people
-        for one, own, seen in zip(pooled.each, influences, known, strict=True)
+        for one, own, seen in zip(pooled.each, influences, finite, strict=True)
     ]
     weights = [np.concatenate([contrasts.rows, own]) for own in moving]
     observed = np.stack([own @ total for own, total in zip(weights, pooled.sums, strict=True)])
-    lines = Lines.through(times, np.where(known, errors, np.inf))
+    lines = Lines.through(times, np.where(finite, errors, np.inf))
 
     def formula(sums: FloatArray) -> FloatArray:
         """Return the p-values of w_i U_i, [draw, test]."""

@@ -104,23 +104,23 @@ def consistent(tables: Any) -> ConsistentTables:
     array([[0.255, 0.255],
            [0.245, 0.245]])
     """
-    known = _checked(tables)
-    sizes = [one.shares.size for one in known]
+    own = _checked(tables)
+    sizes = [one.shares.size for one in own]
     if sum(sizes) > _CELLS:
         raise ParameterError(
-            f"{several(len(known), 'table')} of {several(sum(sizes), 'cell')}: at most "
+            f"{several(len(own), 'table')} of {several(sum(sizes), 'cell')}: at most "
             f"{_CELLS:,} together. Merge values, or make those consistent that have "
             f"attributes in common."
         )
-    constraints, values = _agreement(known, sizes)
-    targets = np.concatenate([one.shares.ravel() for one in known])
-    found = nearest_point(targets, [one.weight for one in known], constraints, values)
-    parts = np.split(found.point, np.cumsum(sizes)[:-1])
-    made = {one.names: own.reshape(one.shares.shape) for one, own in zip(known, parts, strict=True)}
+    constraints, values = _agreement(own, sizes)
+    targets = np.concatenate([one.shares.ravel() for one in own])
+    nearest = nearest_point(targets, [one.weight for one in own], constraints, values)
+    parts = np.split(nearest.point, np.cumsum(sizes)[:-1])
+    made = {one.names: new.reshape(one.shares.shape) for one, new in zip(own, parts, strict=True)}
     before = float(np.abs(constraints @ targets - values).max(initial=0.0))
-    moved = float(np.abs(found.point - targets).max())
+    moved = float(np.abs(nearest.point - targets).max())
     return ConsistentTables(
-        made, before, found.residual, moved, found.change, found.gap, found.steps
+        made, before, nearest.residual, moved, nearest.change, nearest.gap, nearest.steps
     )
 
 

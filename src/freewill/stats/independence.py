@@ -1,19 +1,31 @@
-"""Whether two attributes are independent: a score test, by permutation."""
+"""Whether two attributes are independent: a score test, by permutation.
 
+The test behind `fw.independent`: scores of products of functions, and permutations of them.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+from scipy.stats import random_table
+
 from freewill.core.presented import Presented
-from freewill.domain.alphabets.base import Alphabet
+from freewill.core.types import FloatArray, IntArray, Reports
+from freewill.domain.alphabets.base import Alphabet, has_raster
+from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.each import Silent
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.conditions import checked_names, product_of
-from freewill.stats.difference import written
+from freewill.stats.difference import single_differences, smooth_differences, written
+from freewill.stats.equality import by_formula, whitened
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.functionals import checked_level
 from freewill.stats.information import pulled
-from freewill.stats.interactions import interaction, pairs_of_reports
+from freewill.stats.permutation import Draw, p_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +86,8 @@ def independent(evidence: Evidence, one: str, other: str, level: float = 0.95) -
     strong the noise, if mechanisms were chosen without regard to the values (`fw.check_choice`).
     Two certified solves and at most 5,000 permutations.
 
+    The cost is that of its permutations, each O(people).
+
     >>> import numpy as np, freewill as fw
     >>> yes_no = fw.Categorical(["yes", "no"])
     >>> pair = fw.Each(vote=fw.KRR(yes_no, 2.0), member=fw.KRR(yes_no, 2.0))
@@ -108,3 +122,227 @@ def _pair_of(evidence: Evidence, one: Any, other: Any) -> Evidence:
         raise ParameterError(f"independent of {shown(one)} twice: expected two attributes.")
     product.places(names)
     return evidence.marginal(one, other)
+
+
+_FUNCTIONS = 64
+"""Of each attribute that are looked along, and"""
+_PRODUCTS = 256
+"""products of them: those of which reports tell most."""
+_CELLS = 4_096
+"""Kinds of pairs of reports up to which whole tables of them are drawn."""
+_PEOPLE = 2_000
+"""People up to whom reports of too many kinds are exchanged one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The pairs of reports of all people who chose the same two mechanisms."""
+
+    mechanisms: tuple[Mechanism, Mechanism]
+    outputs: tuple[Reports, Reports]
+    """Distinct ones, of each mechanism."""
+    places: tuple[IntArray, IntArray]
+    """Which of them each kind of pair has."""
+    counts: IntArray
+    """How many people have each kind of pair."""
+
+    @cached_property
+    def people(self) -> int:
+        """How many people chose these two."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def margins(self) -> tuple[IntArray, IntArray]:
+        """How many people have each output."""
+        first, second = (
+            np.bincount(places, self.counts, len(outputs)).astype(np.int64)
+            for places, outputs in zip(self.places, self.outputs, strict=True)
+        )
+        return first, second
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether people differ by nothing but their reports: no one chose a level as well."""
+        return any(mechanism.public() is None for mechanism in self.mechanisms)
+
+    def scores(self, side: int, rows: FloatArray, theta: FloatArray) -> FloatArray:
+        """Return (A a)_y / (A theta)_y less its mean, for rows a, [output, row]."""
+        operator = self.mechanisms[side].operator(self.outputs[side])
+        products = np.stack([operator.forward(row) for row in rows], axis=1)
+        scores = products / operator.forward(theta)[:, None]
+        return np.asarray(scores - self.margins[side] @ scores / self.people)
+
+
+def pairs_of_reports(evidence: Evidence) -> list[Pairs]:
+    """Return the reports on two attributes of those who answered both, by their mechanisms."""
+    counts = np.concatenate([group.counts for group in evidence.groups])
+    columns = evidence.factored.columns
+    (first, own), (second, others) = (column.split() for column in columns)
+    keys, which = np.unique(first * (int(second.max()) + 1) + second, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    pairs = []
+    for some in np.split(order, np.cumsum(np.bincount(which, minlength=len(keys)))[:-1]):
+        numbers = first[some[0]], second[some[0]]
+        one, other = (c.mechanisms[n] for c, n in zip(columns, numbers, strict=True))
+        if isinstance(one, Silent) or isinstance(other, Silent) or counts[some].sum() < 2:
+            continue
+        (left, at), (right, there) = (
+            np.unique(rows[some], return_inverse=True) for rows in (own, others)
+        )
+        outputs = (
+            columns[0].outputs[numbers[0]][left],
+            columns[1].outputs[numbers[1]][right],
+        )
+        pairs.append(Pairs((one, other), outputs, (at, there), counts[some]))
+    return pairs
+
+
+def interaction(
+    groups: Sequence[Pairs], alphabets: Sequence[Alphabet], thetas: Sequence[FloatArray]
+) -> tuple[float, int]:
+    """Return the p-value of independence, and along how many directions it was looked.
+
+    The score of a product of functions is the sum of s t over people, which under permutations in
+    group m has the covariance n^2 / (n - 1) cov(s) cov(t), covariances among its n people. Both
+    stages are whitened by it (`equality`).
+    """
+    one, other = (_functions(*own) for own in zip(alphabets, thetas, strict=True))
+    scored = [
+        (group.scores(0, one.rows, thetas[0]), group.scores(1, other.rows, thetas[1]))
+        for group in groups
+    ]
+    covariances = [_covariances(group, *own) for group, own in zip(groups, scored, strict=True)]
+    stages = _stages(one, other, covariances)
+    left, right = np.concatenate(stages, axis=1)
+    covariance = np.zeros((left.size, left.size))
+    parts = []
+    for group, own, (first, second) in zip(groups, scored, covariances, strict=True):
+        if group.exchangeable:
+            parts.append(first[np.ix_(left, left)] * second[np.ix_(right, right)])
+        else:
+            parts.append(_seen(group, own[0][:, left], own[1][:, right]))
+        covariance += parts[-1]
+    turned = whitened(covariance, [stage.shape[1] for stage in stages])
+    if not turned:
+        return 1.0, 0
+    turn, widths = np.concatenate(turned), [len(stage) for stage in turned]
+    observed, draws, normal = np.zeros(len(turn)), list[Draw](), np.zeros((len(turn),) * 2)
+    for group, own, part in zip(groups, scored, parts, strict=True):
+        said = own[0][group.places[0]][:, left] * own[1][group.places[1]][:, right]
+        observed += turn @ (group.counts @ said)
+        draw = _permuted(group, own, (left, right), turn)
+        if draw is None:
+            normal += turn @ part @ turn.T
+        else:
+            draws.append(draw)
+    if draws and normal.any():
+        draws.append(_normal(normal))
+    return p_value(observed, draws, lambda some: by_formula(some, widths)), len(turn)
+
+
+@dataclass(frozen=True, eq=False)
+class _Functions:
+    """Functions of an attribute, as theta times each, in rows: smooth ones first, then free."""
+
+    rows: FloatArray
+    smooth: int
+    """How many are smooth; none where values have no order."""
+
+    @property
+    def first(self) -> IntArray:
+        """Those that are looked along first."""
+        return np.arange(self.smooth or len(self.rows))
+
+    @property
+    def free(self) -> IntArray:
+        """Those that are free for each value."""
+        return np.arange(self.smooth, len(self.rows))
+
+
+def _functions(alphabet: Alphabet, theta: FloatArray) -> _Functions:
+    common = np.sort(np.argsort(-theta, kind="stable")[:_FUNCTIONS])
+    free = single_differences(theta)
+    free = free[common] if len(free) == theta.size else free
+    if not has_raster(alphabet):
+        return _Functions(free, 0)
+    smooth = smooth_differences(theta, alphabet)[-_FUNCTIONS:]
+    return _Functions(np.concatenate([smooth, free]), len(smooth))
+
+
+def _covariances(group: Pairs, one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the two factors of a group's covariance: n cov(s) / sqrt(n - 1), and that of t."""
+    scale = 1 / np.sqrt(group.people - 1)
+    first, second = (
+        scale * scores.T @ (margin[:, None] * scores)
+        for scores, margin in zip((one, other), group.margins, strict=True)
+    )
+    return first, second
+
+
+def _stages(
+    one: _Functions, other: _Functions, covariances: Sequence[tuple[FloatArray, FloatArray]]
+) -> list[IntArray]:
+    """Return the products of each stage, [attribute, product]: those that reports tell most of."""
+    variances = np.sum([np.outer(np.diag(a), np.diag(b)) for a, b in covariances], axis=0)
+    stages = [(one.first, other.first)]
+    if one.smooth or other.smooth:
+        stages.append((one.free, other.free))
+    chosen = []
+    for rows, columns in stages:
+        block = variances[np.ix_(rows, columns)].ravel()
+        best = np.sort(np.argsort(-block, kind="stable")[:_PRODUCTS])
+        at, there = np.divmod(best, len(columns))
+        chosen.append(np.stack([rows[at], columns[there]]))
+    return chosen
+
+
+def _seen(group: Pairs, one: FloatArray, other: FloatArray) -> FloatArray:
+    """Return the covariance of the sum of s t by what was observed of each person."""
+    products = one[group.places[0]] * other[group.places[1]]
+    return np.asarray(products.T @ (group.counts[:, None] * products))
+
+
+def _permuted(
+    group: Pairs,
+    scores: tuple[FloatArray, FloatArray],
+    products: tuple[IntArray, IntArray],
+    turn: FloatArray,
+) -> Draw | None:
+    """Return what draws a group's score with reports exchanged; None where it is as good as normal.
+
+    With few kinds of reports, tables with the same margins are drawn, in a time that does not
+    depend on the people; with many kinds, people are exchanged one by one.
+    """
+    if not group.exchangeable:
+        return None
+    rows, columns = group.margins
+    if rows.size * columns.size <= _CELLS:
+        if min(rows.size, columns.size) == 1:
+            return lambda rng, many: np.zeros((many, len(turn)))
+        each = scores[0][:, None, products[0]] * scores[1][:, products[1]]
+        weights, tables = each.reshape(-1, turn.shape[1]) @ turn.T, random_table(rows, columns)
+
+        def draw(rng: np.random.Generator, many: int) -> FloatArray:
+            drawn = tables.rvs(size=many, random_state=rng)
+            return np.asarray(drawn.reshape(many, -1) @ weights)
+
+        return draw
+    if group.people > _PEOPLE:
+        return None
+    one, other = (
+        own[np.repeat(places, group.counts)]
+        for own, places in zip(scores, group.places, strict=True)
+    )
+
+    def exchange(rng: np.random.Generator, many: int) -> FloatArray:
+        orders = (rng.permutation(group.people) for _ in range(many))
+        return np.stack([(one.T @ other[order])[products] for order in orders]) @ turn.T
+
+    return exchange
+
+
+def _normal(covariance: FloatArray) -> Draw:
+    """Return normal draws with a covariance."""
+    roots, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(roots, 0.0))
+    return lambda rng, many: np.asarray(rng.standard_normal((many, len(root))) @ root.T)

@@ -172,15 +172,15 @@ def advice_on_drawn(information: Information, influences: FloatArray) -> str:
     The variance of h'theta is a sum over groups, of which each that was drawn has an error of its
     own; what N drawn reports add to it beside, k / (N - k) of it, is to the safe side.
     """
-    known = [getattr(moments, "error", None) for moments in information.moments]
-    drawn = [error is not None for error in known]
+    each = [getattr(moments, "error", None) for moments in information.moments]
+    drawn = [error is not None for error in each]
     finite = influences[np.isfinite(influences).all(axis=1)]
     rows = finite[np.linspace(0, len(finite) - 1, min(_ASKED, len(finite))).astype(int)]
     if not any(drawn) or not np.any(rows):
         return ""
     own = information.shares[:, None] * information.powers(rows)[0]
     errors = [
-        part * error(rows) for part, error in zip(own, known, strict=True) if error is not None
+        part * error(rows) for part, error in zip(own, each, strict=True) if error is not None
     ]
     total = np.maximum(own.sum(axis=0), 1e-300)
     # Half of a variance's error is that of its root.

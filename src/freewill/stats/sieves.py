@@ -15,8 +15,7 @@ from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers.columns import dense_maximum
 from freewill.numeric.solvers.likelihood import Likelihood, Solution, Status
 from freewill.stats.evidence import Evidence
-from freewill.stats.heat import heat, ladder
-from freewill.stats.product_kernels import ProductKernels
+from freewill.stats.product_kernels import ProductKernels, heat, ladder
 
 _ROUNDS = 2
 """Times that spikes are looked for: further rounds changed no error that was measured."""

@@ -20,7 +20,7 @@ from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import checked_level, estimable, functionals_of
 from freewill.stats.information import FEW
 from freewill.stats.intervals import Intervals, intervals
-from freewill.stats.spans import Span, spans_of, times_of
+from freewill.stats.periods import Span, spans_of, times_of
 from freewill.stats.weights import Fractions, Nonlinear, Quantiles
 from freewill.stats.work import Work
 
@@ -148,6 +148,8 @@ def trend(
     people choose each, may differ from period to period. The test of the whole distribution and
     those of functionals are of different hypotheses. With `joint` p-values of functionals count
     that so many were looked at (Holm). A period of nobody, or of one person, is left out.
+
+    The cost is one fit a period, and up to 1,000 permutations.
 
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
@@ -302,7 +304,7 @@ def _advice(every: Sequence[Span], each: Sequence[Intervals]) -> str:
     """Say what was left out, and which periods rest on few people."""
     left_out = [span.name for span in every if span.evidence.people < 2]
     few = [span.name for span in every if 2 <= span.evidence.people < FEW]
-    known = [(span.name, one.advice) for span, one in _kept(every, each) if one.advice]
+    advice = [(span.name, one.advice) for span, one in _kept(every, each) if one.advice]
     parts = []
     if left_out:
         parts.append(f"Nobody, or one person, in {_some(left_out)}: left out.")
@@ -311,9 +313,9 @@ def _advice(every: Sequence[Span], each: Sequence[Intervals]) -> str:
             f"Fewer than {FEW} people in {_some(few)}: intervals there are wide, and tests find "
             f"little. Longer periods are known better."
         )
-    if known:
-        more = f" So in {len(known) - 1} more." if len(known) > 1 else ""
-        parts.append(f"In {known[0][0]}: {known[0][1]}{more}")
+    if advice:
+        more = f" So in {len(advice) - 1} more." if len(advice) > 1 else ""
+        parts.append(f"In {advice[0][0]}: {advice[0][1]}{more}")
     return " ".join(parts)
 
 

@@ -102,11 +102,11 @@ def nearest_kept(cells: IntArray, columns: int, rows: int, sides: Sequence[float
     north[:, ~kept.any(axis=0)] = np.inf
     across = np.arange(columns)
     east = np.square((across[:, None] - across) * sides[0])
-    found = np.empty((rows, columns), dtype=np.int64)
+    nearest = np.empty((rows, columns), dtype=np.int64)
     for place in range(rows):
         column = np.argmin(east + north[place], axis=1)
-        found[place] = index[row[place, column] * columns + column]
-    return found.ravel()
+        nearest[place] = index[row[place, column] * columns + column]
+    return nearest.ravel()
 
 
 def offset_counts(

@@ -101,3 +101,31 @@ class Table:
             if (word + 1) * total <= self.cumulative[index] << bits:
                 return index
             word, bits = word << 8 | source.byte(), bits + 8
+
+
+class Tables:
+    """The rows of a matrix of chances, each a table that is made when it is first drawn from.
+
+    >>> tables = Tables(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    >>> tables.many(np.array([0, 1, 0]), np.random.default_rng(1))
+    array([1, 0, 1])
+    """
+
+    def __init__(self, matrix: FloatArray) -> None:
+        self._matrix = matrix
+        self._made: dict[int, Table] = {}
+
+    def __getitem__(self, row: int) -> Table:
+        """Return the table of a row."""
+        if row not in self._made:
+            self._made[row] = Table.of(whole_weights(self._matrix[row]))
+        return self._made[row]
+
+    def many(self, rows: IntArray, rng: np.random.Generator) -> IntArray:
+        """Draw an index from each of these rows, row by row."""
+        drawn = np.empty(rows.size, dtype=np.int64)
+        order = np.argsort(rows, axis=None, kind="stable")
+        present, starts = np.unique(rows.ravel()[order], return_index=True)
+        for row, places in zip(present.tolist(), np.split(order, starts)[1:], strict=True):
+            drawn[places] = self[row].many(places.size, rng)
+        return drawn.reshape(rows.shape)

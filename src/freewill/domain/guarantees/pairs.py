@@ -112,8 +112,8 @@ def odds_in_words(
     free = promised is None or math.isinf(promised)
     limit = "nothing" if free else as_times(float(promised or 0))
     odds = f"{first} seems {as_times(log_odds)} as likely as {second}"
-    told = f"{first} is told from {second} for sure" if math.isinf(log_odds) else odds
-    return f"{told}{sure}; promised: {limit}"
+    text = f"{first} is told from {second} for sure" if math.isinf(log_odds) else odds
+    return f"{text}{sure}; promised: {limit}"
 
 
 def audit_pairs(survey: Any, choice: Any) -> PairAudit:

@@ -29,8 +29,8 @@ from freewill.numeric.operators.moments import ListedMoments, Moments, SetChance
 
 if TYPE_CHECKING:
     from freewill.domain.mechanisms.factored import ByAttribute
+    from freewill.domain.mechanisms.levels import Levels
     from freewill.domain.mechanisms.noisy import Rows
-    from freewill.domain.mechanisms.public import PublicPart
     from freewill.numeric.operators.sampled import SampledLaw
 
 SPEC_VERSION = 1
@@ -77,7 +77,7 @@ class Mechanism(Protocol):
         return self._reports(checked_indices(values, self.alphabet.size, "value"), generator(rng))
 
     def draw(self, index: int, source: Source | None = None) -> Any:
-        """Draw the report of one index from random bytes, by the procedure of docs/devices.md.
+        """Draw the report of one index from random bytes, as docs/reference/draws.md says.
 
         The bytes are the operating system's unless a source is given. The law is that of
         `obfuscate`, in the same exact numbers; a report of bits is a row of bytes.
@@ -114,7 +114,7 @@ class Mechanism(Protocol):
         return None
 
     def program(self) -> Spec | None:
-        """Return how a browser draws a report, in the steps of docs/devices.md.
+        """Return how a browser draws a report, in the steps of docs/reference/draws.md.
 
         None for a kind that freewill.js knows by its name, and for what no browser can draw.
         """
@@ -234,7 +234,7 @@ class Mechanism(Protocol):
         """Return reports by what was chosen for several questions; None where nothing was."""
         return None
 
-    def public(self) -> "PublicPart | None":
+    def public(self) -> "Levels | None":
         """Return the part of each report that the value does not move, where there is one."""
         return None
 

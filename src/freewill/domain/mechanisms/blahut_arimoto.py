@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, Spec, distribution, is_number
+from freewill.core.types import FloatArray, Spec, distribution, frozen, is_number
 from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.guarantees.logarithms import literal_geo_epsilon
 from freewill.domain.guarantees.promises import Guarantee
@@ -78,19 +78,13 @@ class BlahutArimoto(Computed):
                 f"beta={shown(beta)} and quality_loss={shown(quality_loss)} for {self.name}: "
                 f"expected one of them, the price of a unit of distance or the expected distance."
             )
-        weights = None if prior is None else _frozen(distribution(prior, alphabet.size, "prior"))
+        weights = None if prior is None else frozen(distribution(prior, alphabet.size, "prior"))
         vars(self).update(alphabet=alphabet, prior=weights)
         if beta is None:
             beta = self._calibrated(checked_quality_loss(quality_loss))
         vars(self)["beta"] = self._checked_beta(beta)
         solved = self._solved() if marginal is None else _checked_marginal(marginal, alphabet.size)
-        vars(self)["marginal"] = _frozen(solved)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, BlahutArimoto) and self.spec() == other.spec()
-
-    def __hash__(self) -> int:
-        return hash(self.id)
+        vars(self)["marginal"] = frozen(solved)
 
     @cached_property
     def _prior(self) -> FloatArray:
@@ -201,8 +195,3 @@ def _checked_marginal(marginal: ArrayLike, size: int) -> FloatArray:
             f"marginal has a share of {least!r}: expected 0 or at least {_LEAST_SHARE:g}."
         )
     return shares
-
-
-def _frozen(array: FloatArray) -> FloatArray:
-    array.flags.writeable = False
-    return array

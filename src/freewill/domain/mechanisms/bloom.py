@@ -54,7 +54,7 @@ class BloomRAPPOR(TwoStepBits):
     all reports of a lifetime (`lifetime`), as long as the value stays the same. f, p and q are
     doubles, taken literally.
 
-    `hash` is "fmix32" (of cohort, hash and index, docs/devices.md), "md5" (google/rappor's own: the
+    `hash` is "fmix32" (of cohort, hash and index: docs/reference/draws.md), "md5" (google's: the
     first h bytes of the MD5 of four bytes of the cohort and the text of the value, each modulo m)
     or "none" for a bit a value without hashing, basic RAPPOR (`basic`). Values whose bits agree in
     all cohorts cannot be told apart (`fw.unresolved_directions`). Products cost
@@ -164,15 +164,15 @@ class BloomRAPPOR(TwoStepBits):
                 for word in words
             )
             table = np.frombuffer(digests, np.uint8).reshape(self.cohorts, size, _MD5_HASHES)
-            found = table[:, :, : self.hashes].astype(np.int64) % self.bits
+            positions = table[:, :, : self.hashes].astype(np.int64) % self.bits
         else:
             seeds = cohorts * self.hashes + np.arange(self.hashes)
-            found = buckets_of(seeds, np.arange(size)[:, None], self.bits)
+            positions = buckets_of(seeds, np.arange(size)[:, None], self.bits)
         # A bit that several hashes name counts once.
         for place in range(1, self.hashes):
-            again = (found[:, :, :place] == found[:, :, place, None]).any(axis=2)
-            found[:, :, place][again] = self.bits
-        return np.asarray(found)
+            again = (positions[:, :, :place] == positions[:, :, place, None]).any(axis=2)
+            positions[:, :, place][again] = self.bits
+        return np.asarray(positions)
 
     def split_parts(self, reports: Reports) -> tuple[IntArray, PackedBits]:
         """Return cohorts and bits."""
@@ -246,8 +246,8 @@ class BloomRAPPOR(TwoStepBits):
 
     def moments(self, theta: FloatArray) -> Moments:
         """Return what a report tells: by counts of bits without a hash, else from drawn reports."""
-        known = self.record_moments(theta, 1)
-        return super().moments(theta) if known is None else known
+        closed_form = self.record_moments(theta, 1)
+        return super().moments(theta) if closed_form is None else closed_form
 
     def witnesses(self) -> PackedBits:
         """Return reports that have the bits of a value and no others, of each cohort.
@@ -271,8 +271,8 @@ class BloomRAPPOR(TwoStepBits):
         set of every cohort the same share are the same for any number of reports, and no others.
         """
         columns = []
-        for found in np.sort(self.members, axis=2):
-            _, which = np.unique(found, axis=0, return_inverse=True)
+        for positions in np.sort(self.members, axis=2):
+            _, which = np.unique(positions, axis=0, return_inverse=True)
             columns.append(np.equal.outer(which.ravel(), np.arange(which.max() + 1)))
         return np.hstack(columns).astype(np.float64)
 

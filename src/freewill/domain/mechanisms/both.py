@@ -122,8 +122,8 @@ class Both(Mechanism):
         """Return the sum of the parts', where all have them."""
         reports = self.output_space.split(outputs)
         ratios = [p.log_ratios(some) for p, some in zip(self.parts, reports, strict=True)]
-        found = [each for each in ratios if each is not None]
-        return np.sum(found, axis=0) if len(found) == len(ratios) else None
+        given = [each for each in ratios if each is not None]
+        return np.sum(given, axis=0) if len(given) == len(ratios) else None
 
     def witnesses(self) -> PackedBits:
         """Return all outputs or, where only those of the parts can be listed, the worst of them.

@@ -9,9 +9,9 @@ import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet, encode_values, readable
-from freewill.domain.alphabets.categorical import Categorical
 from freewill.domain.alphabets.product import Product
 from freewill.domain.draws.sources import Source
+from freewill.domain.either_outputs import NOTHING
 from freewill.domain.guarantees.promises import Guarantee, JointGuarantee
 from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.mechanisms.composed import (
@@ -31,15 +31,14 @@ from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.kronecker import KroneckerOperator
 from freewill.numeric.operators.moments import Moments
 
-NOTHING = Symbols(Categorical(["nothing"]))
-"""The only thing that somebody says who says nothing."""
-
 
 @dataclass(frozen=True)
 class Silent(Mechanism):
     """Say nothing, whatever the value is: a law of ones, which promises everything.
 
     For an attribute that stays unanswered. Within `Each` it takes the alphabet of its attribute.
+
+    Products cost O(k).
 
     >>> import freewill as fw
     >>> print(fw.Silent(fw.Linear(0, 9)).guarantee())
@@ -173,6 +172,8 @@ class Each(OfAttributes):
     besides; an epsilon per unit of distance counts over the largest distance of its attribute. A
     report is a record, part after part as bytes (`domain/packed_outputs.py`). An attribute may stay
     unanswered, by `fw.Silent()`; the product then says its alphabet.
+
+    Products cost those of the parts: they go attribute by attribute over what was observed.
 
     >>> import freewill as fw
     >>> ages, votes = fw.Linear(0, 99), fw.Categorical(["yes", "no"])
@@ -335,19 +336,19 @@ def attribute_parts(
                 f"product first, as fw.Each(people, ...), or fw.Silent(alphabet)."
             )
         alphabet = Product({name: part.alphabet for name, part in parts.items()})
-    known = alphabet.attributes
+    attributes = alphabet.attributes
     for name, part in parts.items():
-        if name not in known:
+        if name not in attributes:
             raise ParameterError(
                 f"{kind} with {shown(name)}, which is no attribute of {alphabet}."
-                f"{closest(name, known)}"
+                f"{closest(name, attributes)}"
             )
         if part.alphabet is None:
-            parts[name] = Silent(known[name])
-        elif part.alphabet != known[name]:
+            parts[name] = Silent(attributes[name])
+        elif part.alphabet != attributes[name]:
             raise AlphabetError(
                 f"{kind}, {name!r}: {part} is over {part.alphabet}, and the attribute over "
-                f"{known[name]}. Does it belong to another question?"
+                f"{attributes[name]}. Does it belong to another question?"
             )
     if not parts:
         raise ParameterError(f"{kind} of {several(0, 'mechanism')}: expected one an attribute.")

@@ -1,6 +1,5 @@
 """The truncated geometric mechanism on a line."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -14,7 +13,7 @@ from freewill.domain.draws.each import steps
 from freewill.domain.draws.noise import TwoSided, shortened
 from freewill.domain.draws.sources import Source
 from freewill.domain.mechanisms.base import LARGEST_EXPONENT
-from freewill.domain.mechanisms.noisy import Noisy, Rows, row_by_row
+from freewill.domain.mechanisms.noisy import Noisy, Rows
 from freewill.domain.mechanisms.parameters import checked_positive
 from freewill.numeric.operators.geometric import GeometricOperator
 
@@ -99,24 +98,18 @@ class Geometric(Noisy):
         return rows
 
     @classmethod
-    def stacked(
-        cls, mechanisms: "Sequence[Geometric]", outputs: Sequence[Reports]
-    ) -> GeometricOperator:
-        """Return the law of these outputs; log_scale is log c_z."""
-        return cls._law(*row_by_row(mechanisms, outputs))
-
-    @classmethod
     def law_of_rows(cls, rows: Rows, outputs: Any) -> GeometricOperator | None:
-        """Return the law of outputs with an epsilon a row, where these do not fall."""
-        return cls._law(rows, outputs) if np.all(rows.which[1:] >= rows.which[:-1]) else None
+        """Return the law of outputs with an epsilon a row, where these do not fall.
 
-    @classmethod
-    def _law(cls, rows: Rows, symbols: Any) -> GeometricOperator:
+        Its log_scale is log c_z.
+        """
+        if np.any(rows.which[1:] < rows.which[:-1]):
+            return None
         size, which, decays = rows.alphabet.size, rows.which, rows.epsilons * rows.alphabet.step
         between, ends = np.log(-np.expm1(-decays)), rows.log_share - np.log1p(np.exp(-decays))
-        inner = (symbols > 0) & (symbols < size - 1)
+        inner = (outputs > 0) & (outputs < size - 1)
         log_scale = ends[which] + np.where(inner, between[which], 0.0)
-        return GeometricOperator(symbols, size, decays, which, log_scale)
+        return GeometricOperator(outputs, size, decays, which, log_scale)
 
     def log_ratios(self, outputs: Reports) -> FloatArray:
         """Return -epsilon |z - x|."""

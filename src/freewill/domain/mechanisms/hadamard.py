@@ -1,7 +1,6 @@
 """Hadamard response: a symbol, likelier where the value's row of its block's matrix is +1."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -15,7 +14,7 @@ from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision,
 from freewill.domain.draws.each import coins
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
-from freewill.domain.mechanisms.noisy import Noisy, Rows, row_by_row
+from freewill.domain.mechanisms.noisy import Noisy, Rows
 from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.mechanisms.unary import checked_advantage
 from freewill.domain.outputs import Symbols
@@ -170,11 +169,6 @@ class HadamardResponse(Noisy):
         draw = {"draw": "hadamard", "order": self.order, "own": self.own.written}
         several = {"blocks": self.blocks} if self.blocks > 1 else {}
         return {**draw, **several, "promise": self.guarantee().describe()}
-
-    @classmethod
-    def stacked(cls, mechanisms: Sequence[Any], outputs: Sequence[Reports]) -> HadamardOperator:
-        """Return the law of these outputs, scaled so that it is 1 in the own half."""
-        return cls.law_of_rows(*row_by_row(mechanisms, outputs))
 
     @classmethod
     def law_of_rows(cls, rows: Rows, outputs: Any) -> HadamardOperator:

@@ -7,19 +7,21 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.mechanisms.public import PublicPart
-from freewill.numeric.operators.mixed_moments import MixedMoments
+from freewill.numeric.operators.shared_moments import MixedMoments
 from freewill.numeric.quadrature import octave_rule
 
 
 @dataclass(frozen=True)
-class Levels(PublicPart):
-    """The levels of a family (`fw.Family`)."""
+class Levels:
+    """The levels of a family (`fw.Family`), chosen or drawn whatever the value is: from 0 on.
+
+    What reports tell is told given their levels, and neighbours may be looked at by themselves.
+    """
 
     family: Any
 
     @property
-    def places(self) -> int:  # type: ignore[override]
+    def places(self) -> int:
         """How many levels there are."""
         return int(self.family.last) + 1
 

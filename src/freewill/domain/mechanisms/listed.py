@@ -48,7 +48,7 @@ def shared_moments(mechanisms: Sequence[Any], theta: FloatArray) -> list[Moments
     if not listed:
         return [Mechanism.moments(mechanism, theta) for mechanism in mechanisms]
     operator, ends = law_of_all([mechanisms[place] for place in listed])
-    law = SharedLaw(operator, theta, ends)
+    law = SharedLaw(operator, theta, ends=ends)
     shared = {place: SharedMoments.of(law, number) for number, place in enumerate(listed)}
     return [
         shared[place] if place in shared else Mechanism.moments(mechanism, theta)

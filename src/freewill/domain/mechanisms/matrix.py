@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, IntArray, Reports, Spec, numbers
+from freewill.core.types import FloatArray, IntArray, Reports, Spec, frozen, numbers
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.draws.sources import Source
-from freewill.domain.draws.tables import Table, whole_weights
+from freewill.domain.draws.tables import Tables, whole_weights
 from freewill.domain.guarantees.epsilon import audit_epsilon
 from freewill.domain.guarantees.logarithms import literal_epsilon
 from freewill.domain.guarantees.promises import Guarantee
@@ -39,35 +39,30 @@ class Tabulated(Mechanism, Protocol):
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Draw from the table of each value, value by value."""
-        drawn = np.empty(truth.size, dtype=np.int64)
-        order = np.argsort(truth, axis=None, kind="stable")
-        present, starts = np.unique(truth.ravel()[order], return_index=True)
-        for value, people in zip(present.tolist(), np.split(order, starts)[1:], strict=True):
-            drawn[people] = self._table(value).many(people.size, rng)
-        return drawn.reshape(truth.shape)
+        return self._tables.many(truth, rng)
 
     def _report(self, value: int, source: Source) -> int:
         """Draw from the table of the value."""
-        return self._table(value).draw(source)
+        return self._tables[value].draw(source)
 
     def weights(self) -> list[list[int]]:
         """Return the rows, in whole numbers."""
         return [whole_weights(row) for row in self.matrix]
 
-    def _table(self, value: int) -> Table:
-        """Return the row of a value, made when first drawn from."""
-        if value not in self._tables:
-            self._tables[value] = Table.of(whole_weights(self.matrix[value]))
-        return self._tables[value]
-
     @cached_property
-    def _tables(self) -> dict[int, Table]:
-        return {}
+    def _tables(self) -> Tables:
+        return Tables(self.matrix)
 
     def operator(self, outputs: Reports) -> DenseOperator:
         """Return the law of these outputs, as an array."""
         symbols = self.output_space.checked(outputs, self.name)
         return _scaled(np.ascontiguousarray(self.matrix.T[symbols]))
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.spec() == other.spec()
+
+    def __hash__(self) -> int:
+        return hash(self.id)
 
     def law(self) -> FloatArray:
         """Return the matrix, to the last digit."""
@@ -92,6 +87,8 @@ class Matrix(Tabulated):
     the law turns out to have, which is infinite when some output excludes some value. Entries
     are taken as they are, down to the smallest double, 5e-324: an output that is next to impossible
     tells as much as another.
+
+    Products cost O(outputs * k).
 
     >>> import freewill as fw
     >>> answer = fw.Matrix(fw.Categorical(["yes", "no"]), [[0.8, 0.2], [0.5, 0.5]])
@@ -200,8 +197,7 @@ def checked_law(law: ArrayLike, size: int, name: str = "law", row: str = "a valu
         )
     off = np.abs(excess) > _ROW_ROUNDING
     matrix[off] /= 1 + excess[off, None]
-    matrix.flags.writeable = False
-    return matrix
+    return frozen(matrix)
 
 
 def average(mechanisms: Sequence[Mechanism], people: ArrayLike) -> Mechanism:

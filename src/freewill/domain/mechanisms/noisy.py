@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
@@ -46,6 +46,12 @@ class Noisy(Mechanism, Protocol):
     def _largest_epsilon(self) -> float:
         """Return where e^-epsilon is still a double."""
         return 700.0
+
+    @classmethod
+    def stacked(cls, mechanisms: "Sequence[Self]", outputs: Sequence[Reports]) -> Operator:
+        """Return the law of outputs, the epsilon of its mechanism a row."""
+        law = cls.law_of_rows(*row_by_row(mechanisms, outputs))
+        return super().stacked(mechanisms, outputs) if law is None else law
 
     def guarantee(self) -> Guarantee:
         """Return epsilon-LDP, or epsilon-geo-indistinguishability per unit of distance."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.progress import progress
-from freewill.core.types import FloatArray, Spec, distribution, is_number
+from freewill.core.types import FloatArray, Spec, distribution, frozen, is_number
 from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.geo_program import GeoProgram
 from freewill.domain.guarantees.logarithms import literal_geo_epsilon
@@ -86,12 +86,6 @@ class OptimalGeo(NoisyTable):
         vars(self).update(prior=weights, dilation=float(dilation))
         vars(self)["matrix"] = self._solved() if law is None else self._given(law)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OptimalGeo) and self.spec() == other.spec()
-
-    def __hash__(self) -> int:
-        return hash(self.id)
-
     @cached_property
     def problem(self) -> GeoProgram:
         """The prior, the distances and the spanner."""
@@ -114,8 +108,7 @@ class OptimalGeo(NoisyTable):
             blurred = (1 - blur) * law + blur * used / used.sum()
             blurred /= blurred.sum(axis=1, keepdims=True)
             if literal_geo_epsilon(blurred, self.alphabet) <= self.epsilon:
-                blurred.flags.writeable = False
-                return np.asarray(blurred)
+                return frozen(np.asarray(blurred))
             blur = max(2 * blur, _FIRST_BLUR)
         raise LawError(
             f"{self}: the solver's numbers do not keep the promise. Take a smaller epsilon, or "
@@ -125,10 +118,10 @@ class OptimalGeo(NoisyTable):
     def _given(self, law: ArrayLike) -> FloatArray:
         """Check that a law, solved for before, keeps the promise."""
         matrix = Matrix(self.alphabet, law, self.alphabet).matrix
-        found = literal_geo_epsilon(matrix, self.alphabet)
-        if found > self.epsilon:
+        epsilon = literal_geo_epsilon(matrix, self.alphabet)
+        if epsilon > self.epsilon:
             raise LawError(
-                f"the law of {self} has epsilon {found!r}, more than is promised. Leave it out, "
+                f"the law of {self} has epsilon {epsilon!r}, more than is promised. Leave it out, "
                 f"and it is solved for."
             )
         return matrix

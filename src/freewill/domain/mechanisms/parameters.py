@@ -23,6 +23,15 @@ def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) 
         raise AlphabetError(f"{name} on an alphabet of one value: it needs at least {least}.")
 
 
+def check_plane(grid: Any, name: str) -> None:
+    """Refuse a grid of a single row or column."""
+    if min(grid.columns, grid.rows) < 2:
+        raise AlphabetError(
+            f"{name} on {grid}: it needs at least 2 columns and 2 rows. For a single row, use "
+            f"Geometric on a Linear alphabet."
+        )
+
+
 def checked_epsilon(epsilon: Any, name: str, largest: float) -> float:
     """Return epsilon as a float after checking that it is positive, finite and not too large."""
     value, given = _number(epsilon), f"epsilon={shown(epsilon)} for {name}"

@@ -11,8 +11,8 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.draws.chance import Chance, Dyadic
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source
+from freewill.domain.either_outputs import Maybe
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.maybe_outputs import Maybe
 from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.mechanisms.composed import (
     checked_inner,
@@ -23,7 +23,8 @@ from freewill.domain.mechanisms.composed import (
 from freewill.domain.mechanisms.parameters import of_full_rank
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.moments import Moments
-from freewill.numeric.operators.silent import SilentMoments, SilentOperator
+from freewill.numeric.operators.shared_moments import MixedMoments
+from freewill.numeric.operators.silent import SilentOperator
 
 
 @dataclass(frozen=True, init=False)
@@ -34,7 +35,7 @@ class Perhaps(Mechanism):
     `chance` times what one of the inner mechanism tells. The promise is the inner one's, for
     whoever does report; the epsilon that its law has where it promises an average. The chance is
     a double, taken literally; products cost the inner ones. A report has one byte more than an
-    inner one as bytes has (`domain/maybe_outputs.py`).
+    inner one as bytes has (`domain/either_outputs.py`).
 
     >>> import freewill as fw
     >>> shy = fw.Perhaps(fw.KRR(fw.Categorical(["yes", "no"]), epsilon=np.log(3)), chance=0.5)
@@ -78,13 +79,13 @@ class Perhaps(Mechanism):
         """Toss the coins, and draw the reports of those who send one."""
         values = truth.ravel()
         sent = drawn(self.reported, values.size, rng)
-        return self.output_space.joined(sent, self.inner.obfuscate(values[sent], rng))
+        return self.output_space.scattered(sent, self.inner.obfuscate(values[sent], rng))
 
     def _report(self, value: int, source: Source) -> PackedBits:
         """Toss the coin, and draw the report if there is one."""
         sent = np.array([self.reported.coin(source)])
         reports = [self.inner.draw(value, source)] if sent[0] else self.inner.output_space.empty()
-        return np.asarray(self.output_space.joined(sent, np.asarray(reports))[0])
+        return np.asarray(self.output_space.scattered(sent, np.asarray(reports))[0])
 
     def weights(self) -> list[list[int]] | None:
         """Return the inner numbers times the chance of a report, after that of none."""
@@ -96,7 +97,7 @@ class Perhaps(Mechanism):
 
     def operator(self, outputs: Reports) -> SilentOperator:
         """Return the law of these outputs."""
-        sent, reports = self.output_space.split(self.output_space.checked(outputs, self.name))
+        sent, reports = self.output_space.sent(self.output_space.checked(outputs, self.name))
         inner, sure = self.inner.operator(reports), self.chance == 1
         scale = np.full(sent.size, 0.0 if sure else np.log1p(-self.chance))
         scale[sent] = inner.log_scale + np.log(self.chance)
@@ -104,7 +105,7 @@ class Perhaps(Mechanism):
 
     def log_ratios(self, outputs: Reports) -> FloatArray | None:
         """Return the inner ones, and 0 for nothing."""
-        sent, reports = self.output_space.split(outputs)
+        sent, reports = self.output_space.sent(outputs)
         inner = self.inner.log_ratios(reports)
         if inner is None or self.chance == 1:
             return None
@@ -114,17 +115,17 @@ class Perhaps(Mechanism):
 
     def moments(self, theta: FloatArray) -> Moments:
         """Return the chance of a report times what one tells."""
-        return SilentMoments(self.inner.moments(theta), self.chance)
+        return MixedMoments([self.inner.moments(theta)], np.array([self.chance]))
 
     def witnesses(self) -> PackedBits:
         """Return those of the inner mechanism: nothing tells nothing."""
         reports = self.inner.witnesses()
-        return self.output_space.joined(np.ones(len(reports), np.bool_), reports)
+        return self.output_space.scattered(np.ones(len(reports), np.bool_), reports)
 
     def pair_witnesses(self) -> PackedBits:
         """Return those of the inner mechanism."""
         reports = self.inner.pair_witnesses()
-        return self.output_space.joined(np.ones(len(reports), np.bool_), reports)
+        return self.output_space.scattered(np.ones(len(reports), np.bool_), reports)
 
     def guarantee(self) -> Guarantee:
         """Return the inner promise."""

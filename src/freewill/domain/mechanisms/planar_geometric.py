@@ -21,7 +21,8 @@ from freewill.domain.mechanisms.kept_cells import (
     planar_ratios,
 )
 from freewill.domain.mechanisms.noisy import Noisy, Rows, row_by_row
-from freewill.errors import AlphabetError, ParameterError
+from freewill.domain.mechanisms.parameters import check_plane
+from freewill.errors import ParameterError
 from freewill.numeric.operators.base import DenseOperator, Operator
 from freewill.numeric.operators.folded_kernel import FoldedKernel
 from freewill.numeric.operators.planar_rows import planar_rows
@@ -64,11 +65,7 @@ class PlanarGeometric(Noisy):
 
     def _largest_epsilon(self) -> float:
         """Return what the widest distance allows, on a grid that is a plane."""
-        if min(self.alphabet.columns, self.alphabet.rows) < 2:
-            raise AlphabetError(
-                f"{self.name} on {self.alphabet}: it needs at least 2 columns and 2 rows. "
-                f"For a single row, use Geometric on a Linear alphabet."
-            )
+        check_plane(self.alphabet, self.name)
         grid = self.alphabet
         widest = max(grid.columns * grid.cell[0], grid.rows * grid.cell[1])
         return LARGEST_EXPONENT / widest

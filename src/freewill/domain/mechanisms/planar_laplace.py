@@ -10,7 +10,7 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.mechanisms.computed import NoisyTable, checked_table
-from freewill.errors import AlphabetError
+from freewill.domain.mechanisms.parameters import check_plane
 
 _NODES = 20
 _LONGEST = 12.0
@@ -51,11 +51,7 @@ class PlanarLaplace(NoisyTable):
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_table(self.alphabet.whole, self.on, self.name)
-        if min(self.alphabet.columns, self.alphabet.rows) < 2:
-            raise AlphabetError(
-                f"{self.name} on {self.alphabet}: it needs at least 2 columns and 2 rows. "
-                f"For a single row, use Geometric on a Linear alphabet."
-            )
+        check_plane(self.alphabet, self.name)
 
     def _law(self) -> FloatArray:
         grid = self.alphabet

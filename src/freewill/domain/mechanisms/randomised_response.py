@@ -15,7 +15,7 @@ from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.noisy import Noisy, Rows, row_by_row
+from freewill.domain.mechanisms.noisy import Noisy, Rows
 from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance
 from freewill.domain.mechanisms.unary import BitLogs, UnaryEncoding, checked_advantage
 from freewill.errors import ParameterError, shown
@@ -86,11 +86,6 @@ class KRR(Noisy):
         blind, truthful = self.replaced.weights
         places = range(self.alphabet.size)
         return [[blind + len(places) * truthful * (z == x) for z in places] for x in places]
-
-    @classmethod
-    def stacked(cls, mechanisms: "Sequence[KRR]", outputs: Sequence[Reports]) -> SymbolOperator:
-        """Return the law of these outputs, scaled so that P(x | x) is 1."""
-        return cls.law_of_rows(*row_by_row(mechanisms, outputs))
 
     @classmethod
     def law_of_rows(cls, rows: Rows, outputs: Any) -> SymbolOperator:
@@ -218,11 +213,6 @@ class RAPPOR(UnaryEncoding, Noisy):
         return np.packbits(bits, bitorder="little")
 
     @classmethod
-    def stacked(cls, mechanisms: Sequence[Any], outputs: Sequence[Reports]) -> BitOperator:
-        """Return the law of these reports, scaled so that P(v | x) is 1 where v_x is set."""
-        return cls.law_of_rows(*row_by_row(mechanisms, outputs))
-
-    @classmethod
     def law_of_rows(cls, rows: Rows, outputs: Any) -> BitOperator:
         """Return the law of reports with an epsilon a row."""
         size, epsilon, ones = rows.alphabet.size, rows.epsilon, bit_counts(outputs)
@@ -246,6 +236,8 @@ class RAPPOR(UnaryEncoding, Noisy):
 @dataclass(frozen=True)
 class Identity(Mechanism):
     """Report the true value. Promises nothing: epsilon is infinite.
+
+    Products cost O(k).
 
     >>> import freewill as fw
     >>> fw.Identity(fw.Linear(0, 9)).obfuscate([3, 1])

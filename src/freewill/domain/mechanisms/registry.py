@@ -13,8 +13,8 @@ from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto
 from freewill.domain.mechanisms.bloom import BloomRAPPOR
 from freewill.domain.mechanisms.both import Both
+from freewill.domain.mechanisms.computed import Exponential, SquareWave, Staircase
 from freewill.domain.mechanisms.each import Each, Silent
-from freewill.domain.mechanisms.exponential import Exponential
 from freewill.domain.mechanisms.family import Family
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.hadamard import HadamardResponse
@@ -29,8 +29,6 @@ from freewill.domain.mechanisms.planar_laplace import PlanarLaplace
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
 from freewill.domain.mechanisms.repeated import Repeated
 from freewill.domain.mechanisms.shokri import Shokri
-from freewill.domain.mechanisms.square_wave import SquareWave
-from freewill.domain.mechanisms.staircase import Staircase
 from freewill.domain.mechanisms.subset_selection import SubsetSelection
 from freewill.domain.mechanisms.then import Then
 from freewill.domain.mechanisms.unary import OUE, THE, Unary
@@ -126,6 +124,8 @@ def register(kind: K) -> K:
     are an error, but for a class that is defined anew in its own place, as notebooks do. A package
     that is installed registers by an entry point of the group `freewill.mechanisms` instead, named
     like the kind: it is imported when a description asks for it (docs/new-mechanism.md).
+
+    O(1).
 
     >>> import freewill as fw
     >>> @fw.register
@@ -233,6 +233,8 @@ def _check_kind(kind: Any) -> None:
 
 def from_spec(spec: Any) -> Mechanism:
     """Rebuild a mechanism from its portable description.
+
+    O(entries of the description); a law that is solved for is solved when it is first used.
 
     >>> import freewill as fw
     >>> mechanism = fw.KRR(fw.Linear(0, 9), epsilon=1.0)

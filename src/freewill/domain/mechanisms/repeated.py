@@ -35,6 +35,8 @@ class Repeated(Mechanism):
     Promises what T reports of the two steps tell at most, which rises from epsilon to epsilon_inf,
     or T epsilon without a permanent answer; both tightly, where the mechanism's own promise is.
 
+    Products cost O(records * k), made block by block.
+
     >>> import freewill as fw
     >>> once = fw.LongitudinalUnary(fw.Linear(0, 9), epsilon=1.0, epsilon_inf=3.0)
     >>> str(fw.Repeated(once, 3).guarantee())
@@ -146,8 +148,8 @@ class Repeated(Mechanism):
     def moments(self, theta: FloatArray) -> Moments:
         """Return what a record tells: by counts of bits, or from listed or drawn records."""
         two_step = self._two_step
-        known = None if two_step is None else two_step.record_moments(theta, self.times)
-        return super().moments(theta) if known is None else known
+        closed_form = None if two_step is None else two_step.record_moments(theta, self.times)
+        return super().moments(theta) if closed_form is None else closed_form
 
     def witnesses(self) -> PackedBits:
         """Return the witnesses of a single report, each as often as it is made.

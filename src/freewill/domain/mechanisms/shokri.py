@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from freewill.core import cache
 from freewill.core.progress import progress, towards
-from freewill.core.types import FloatArray, Spec, distribution, numbers
+from freewill.core.types import FloatArray, Spec, distribution, frozen, numbers
 from freewill.domain.alphabets.base import Alphabet, distances, is_line
 from freewill.domain.guarantees.promises import AdversaryLoss
 from freewill.domain.mechanisms.matrix import Matrix, Tabulated
@@ -94,7 +94,7 @@ class Shokri(Tabulated):
         vars(self).update(
             alphabet=alphabet,
             quality_loss_limit=checked_quality_loss(quality_loss, _LEAST_LOSS),
-            prior=None if weights is None else _frozen(weights),
+            prior=None if weights is None else frozen(weights),
             selection=selection,
             report_loss=_checked_loss(report_loss, alphabet.size, "report_loss"),
             guess_loss=_checked_loss(guess_loss, alphabet.size, "guess_loss"),
@@ -106,12 +106,6 @@ class Shokri(Tabulated):
                 f"report_loss[{where}, {where}]={honest[where]:g}: with one loss for user and "
                 f"adversary, telling the truth must cost nothing (a zero diagonal)."
             )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Shokri) and self.spec() == other.spec()
-
-    def __hash__(self) -> int:
-        return hash(self.id)
 
     @cached_property
     def problem(self) -> Problem:
@@ -330,9 +324,4 @@ def _checked_loss(loss: ArrayLike | None, size: int, name: str) -> FloatArray | 
     if matrix.shape != (size, size) or not np.all(np.isfinite(matrix)) or np.any(matrix < 0):
         expected = f"expected a {size} x {size} matrix of finite losses >= 0, [value, other value]."
         raise ParameterError(f"{name} of shape {matrix.shape}: {expected}")
-    return _frozen(matrix)
-
-
-def _frozen(array: FloatArray) -> FloatArray:
-    array.flags.writeable = False
-    return array
+    return frozen(matrix)

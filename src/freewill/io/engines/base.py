@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from freewill.errors import ParameterError, ReportError, first_line, shown
 from freewill.io import rows
-from freewill.io.columns import Columns
 from freewill.io.decoding import DecodedBlocks, Decoder
 from freewill.io.files import TEXTS, Files, files_of
 from freewill.io.layout import ADVICE, Part, parts_of, total
+from freewill.io.rows import Columns
 from freewill.stats.streams import Block, Source, Work
 
 ENGINES = {"duckdb": "freewill.io.engines.duckdb", "spark": "freewill.io.engines.spark"}

@@ -6,7 +6,7 @@ the sum over the quarter-plane behind it. No padding to the reach of the noise i
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -14,7 +14,8 @@ from typing import ClassVar
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, slices
-from freewill.numeric.operators.base import DenseOperator, Map, Operator, Structure, Sums
+from freewill.numeric.operators.base import Map, Structure
+from freewill.numeric.operators.blocks import ByBlocks
 from freewill.numeric.operators.folded_kernel import FoldedKernel, PlanarProducts
 
 _BLOCK = 1 << 14
@@ -25,7 +26,7 @@ _ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class ConvolutionOperator(Operator):
+class ConvolutionOperator(ByBlocks):
     """Clipped planar noise on observed cells; forward and adjoint in O(k log k) a kernel.
 
     Products are accurate to rounding relative to their largest entry, not entry by entry: that
@@ -117,29 +118,9 @@ class ConvolutionOperator(Operator):
         rest = np.ones(weights.size, dtype=np.bool_)
         rest[light] = False
         result = self.adjoint(np.where(rest, 0.0, weights))
-        for rows, heavy in self._blocks(np.flatnonzero(rest)):
-            result += rows.adjoint(weights[heavy])
+        for heavy, rows in self._blocks(np.flatnonzero(rest)):
+            result += weights[heavy] @ rows
         return result
-
-    def _blocks(self, places: IntArray) -> Iterator[tuple[DenseOperator, IntArray]]:
-        """Yield some rows as arrays, a few megabytes at a time, each with where they belong."""
-        for some in slices(places.size, _ENTRIES // self.shape[1]):
-            here = places[some]
-            yield DenseOperator(self.subset(here).dense()), here
-
-    def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
-        """Return L, g and, unless `stride` is 0, H, all from the entries."""
-        total = Sums.nothing(theta.size, stride)
-        for rows, here in self._blocks(np.arange(weights.size)):
-            total += rows.sums(theta, weights[here], stride)
-        return total
-
-    def gram(self, weights: FloatArray) -> FloatArray:
-        """Return P' diag(weights) P through the dense rows, O(outputs * k^2)."""
-        gram = np.zeros((self.shape[1], self.shape[1]))
-        for rows, here in self._blocks(np.arange(weights.size)):
-            gram += rows.gram(weights[here])
-        return gram
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return the product with the squared entries, as accurate as the FFT is."""

@@ -1,23 +1,20 @@
 """Operator of planar noise on some cells of a grid, reports elsewhere remapped to the nearest."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from freewill.core.types import BoolArray, FloatArray, IntArray, slices
-from freewill.numeric.operators.base import DenseOperator, Operator, Structure, Sums
+from freewill.core.types import BoolArray, FloatArray, IntArray
+from freewill.numeric.operators.base import DenseOperator, Structure
+from freewill.numeric.operators.blocks import ByBlocks
 from freewill.numeric.operators.convolution import ConvolutionOperator
 from freewill.numeric.operators.mapped import log_sums
 
-_ENTRIES = 1 << 20
-"""Entries of the law that are looked up at a time: eight megabytes."""
-
 
 @dataclass(frozen=True, eq=False)
-class KeptOperator(Operator):
+class KeptOperator(ByBlocks):
     """P(y | x) = sum over the cells z that are remapped to y of the noise P(z | x).
 
     `inner` is the noise at all such z, `rows` the row of each, which does not fall; `cells` are
@@ -103,35 +100,15 @@ class KeptOperator(Operator):
         """Say that every output is: noise reaches everywhere."""
         return np.ones(self.which.size, dtype=np.bool_)
 
-    def _blocks(self, weights: FloatArray) -> Iterator[tuple[DenseOperator, FloatArray]]:
-        """Yield some rows as arrays, a few megabytes at a time, each with its weights."""
-        every = np.arange(self.which.size)
-        for some in slices(every.size, _ENTRIES // self.shape[1]):
-            yield DenseOperator(self.subset(every[some]).dense()), weights[some]
-
-    def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
-        """Return L, g and, unless `stride` is 0, H, all from the entries."""
-        total = Sums.nothing(theta.size, stride)
-        for rows, own in self._blocks(weights):
-            total += rows.sums(theta, own, stride)
-        return total
-
-    def gram(self, weights: FloatArray) -> FloatArray:
-        """Return P' diag(weights) P through the dense rows, O(outputs * k^2)."""
-        gram = np.zeros((self.shape[1], self.shape[1]))
-        for rows, own in self._blocks(weights):
-            gram += rows.gram(own)
-        return gram
-
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return the squares by FFT where a row is one of the noise; of other rows, its entries."""
         single = np.diff(self._firsts, append=self.rows.size) == 1
         alone = single[self.which] if self.which.size else np.empty(0, dtype=np.bool_)
-        spread = self._spread(np.where(alone, weights, 0.0)) * self._factors
-        diagonal = self.inner.gram_diagonal(spread)[self.cells]
+        alone_weights = self._spread(np.where(alone, weights, 0.0)) * self._factors
+        diagonal = self.inner.gram_diagonal(alone_weights)[self.cells]
         others = np.flatnonzero(~alone)
-        for rows, own in self.subset(others)._blocks(weights[others]):
-            diagonal = diagonal + rows.gram_diagonal(own)
+        for places, rows in self._blocks(others):
+            diagonal = diagonal + DenseOperator(rows).gram_diagonal(weights[places])
         return np.asarray(diagonal)
 
     def subset(self, places: IntArray) -> "KeptOperator":

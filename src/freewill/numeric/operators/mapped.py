@@ -80,8 +80,8 @@ class MappedOperator(Operator):
     def _spread(self, weights: FloatArray) -> FloatArray:
         """Return the weights of inner outputs."""
         rows = np.bincount(self.which, weights, self._many)
-        spread = np.bincount(self.places, self._weights * rows[self.rows], self.inner.shape[0])
-        return np.asarray(spread, np.float64)
+        by_place = np.bincount(self.places, self._weights * rows[self.rows], self.inner.shape[0])
+        return np.asarray(by_place, np.float64)
 
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return sums of the inner product."""
@@ -113,8 +113,8 @@ class MappedOperator(Operator):
         whole = np.empty((present.size, self.shape[1] if columns is None else len(columns)))
         for place, (first, end) in enumerate(ends.T):
             some = slice(first, end)
-            spread = np.bincount(self.places[some], self._weights[some], self.inner.shape[0])
-            row = self.inner.adjoint(np.asarray(spread, np.float64))
+            by_place = np.bincount(self.places[some], self._weights[some], self.inner.shape[0])
+            row = self.inner.adjoint(np.asarray(by_place, np.float64))
             whole[place] = row if columns is None else row[columns]
         return whole[which]
 

@@ -84,6 +84,11 @@ class ListedMoments:
     theta: FloatArray
     log_ratios: FloatArray | None = None
 
+    @property
+    def total(self) -> float:
+        """The chances of all outputs together."""
+        return 1.0
+
     @cached_property
     def mass(self) -> FloatArray:
         """What an output counts, in the units of its row."""
@@ -128,11 +133,11 @@ class ListedMoments:
     def product(self, direction: FloatArray) -> FloatArray:
         """Return K u by two products."""
         full = self.operator.adjoint(self._weights * self.operator.forward(direction))
-        return np.asarray(full - direction.sum())
+        return np.asarray(full - self.total * direction.sum())
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal of K."""
-        return np.asarray(self.operator.gram_diagonal(self._weights) - 1)
+        return np.asarray(self.operator.gram_diagonal(self._weights) - self.total)
 
     def system(self) -> SumOfSquares:
         """Return the law and its weights, which are all of K + 1 1'."""

@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, slices
-from freewill.numeric.operators.base import DenseOperator, Operator, Sums
+from freewill.numeric.operators.base import Operator
+from freewill.numeric.operators.blocks import ByBlocks
 
 _HELD = 1 << 24
 """Entries, 128 MiB of them, up to which the rows are made once, and kept."""
@@ -16,7 +17,7 @@ _BLOCK = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)
-class RowProduct(Operator):
+class RowProduct(ByBlocks):
     """P(y | x) = product over the parts of P_i(y_i | x), O(outputs * k) a product.
 
     Row j is the product of the rows `which[i][j]` of the factors. Logarithms are added and the
@@ -73,7 +74,7 @@ class RowProduct(Operator):
         """Logarithm of the largest entry of each row."""
         return self._held[0]
 
-    def _blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+    def _blocks(self, places: IntArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
         """Yield outputs and their rows: all at once, or some at a time."""
         whole = self._held[1]
         if whole is not None:
@@ -96,26 +97,11 @@ class RowProduct(Operator):
             total += weights[part] @ rows
         return total
 
-    def gram(self, weights: FloatArray) -> FloatArray:
-        """Return rows.T @ diag(weights) @ rows."""
-        total = np.zeros((self.shape[1],) * 2)
-        for part, rows in self._blocks():
-            total += rows.T @ (weights[part, None] * rows)
-        return total
-
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return the diagonal of that."""
         total = np.zeros(self.shape[1])
         for part, rows in self._blocks():
             total += np.einsum("j,jx,jx->x", weights[part], rows, rows)
-        return total
-
-    def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
-        """Return L, g and, unless `stride` is 0, H, of all rows that are made once."""
-        total = Sums.nothing(theta.size, stride)
-        for part, rows in self._blocks():
-            block = DenseOperator(rows, self.log_scale[part])
-            total += block.sums(theta, weights[part], stride)
         return total
 
     def subset(self, places: IntArray) -> "RowProduct":

@@ -127,6 +127,6 @@ class SampledMoments(ListedMoments):
         squares = np.array([self.shares * term * term for term in terms])
         variances = squares.sum(axis=1)
         deviations = squares - variances[:, None] / len(self.shares)
-        spread = np.sqrt(np.einsum("uz,uz->u", deviations, deviations))
-        error = np.divide(spread, variances, out=np.zeros(len(spread)), where=variances > 0)
+        deviation = np.sqrt(np.einsum("uz,uz->u", deviations, deviations))
+        error = np.divide(deviation, variances, out=np.zeros(len(deviation)), where=variances > 0)
         return np.asarray(error)

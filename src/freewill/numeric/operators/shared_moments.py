@@ -4,59 +4,46 @@ Hundreds of combinations of a few mechanisms, one an attribute, have outputs who
 operator: products go through what they have in common once. The information of the mixture is one
 sum of squares, sum over groups of share * K_m = A' diag(w) A - 1 1' sum of shares, and that of a
 group the same over its own rows.
+
+Information in reports of several laws, of which each report says by which it was made.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
-from freewill.numeric.operators.base import Operator
+from freewill.numeric.operators.base import DenseOperator, StackOperator
 from freewill.numeric.operators.kronecker import KroneckerOperator
 from freewill.numeric.operators.moments import ListedMoments, Moments, SumOfSquares
 
 _FAINT = 1e-6
 """Diagonal of K below which what is left of J - 1 1' has too few digits."""
+_NOBODY = 1e-12
+"""The share of people who send nothing, as far as rounding leaves one."""
 
 
 @dataclass(frozen=True, eq=False)
-class SharedLaw:
+class SharedLaw(ListedMoments):
     """The law of all outputs of several groups, one group below the other, at theta."""
 
     operator: KroneckerOperator
-    theta: FloatArray
-    ends: IntArray
+    ends: IntArray = field(kw_only=True)
     """Where the outputs of each group end."""
-
-    @cached_property
-    def mass(self) -> FloatArray:
-        """What an output counts, in the units of its row."""
-        return np.asarray(np.exp(self.operator.log_scale))
-
-    @cached_property
-    def fitted(self) -> FloatArray:
-        """Probability of each output in its group, in the units of its row."""
-        return self.operator.forward_within(self.theta, 1e-9)
-
-    @cached_property
-    def divisor(self) -> FloatArray:
-        """The same, infinite where it is 0."""
-        return np.where(self.fitted > 0, self.fitted, np.inf)
 
     def rows(self, place: int) -> slice:
         """Return the outputs of a group."""
         return slice(int(self.ends[place - 1]) if place else 0, int(self.ends[place]))
 
-    def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def powers_by_group(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the second and third moment of s in each group, [group, direction]."""
         starts = np.concatenate([[0], self.ends[:-1]])
         powers = np.zeros((2, len(self.ends), len(directions)))
-        shares = self.mass * self.fitted
+        shares = self.shares
         for place, row in enumerate(directions):
-            scored = self.operator.forward(row) / self.divisor
+            scored = self.operator.forward(row) / self._divisor
             square = shares * scored * scored
             powers[0, :, place] = np.add.reduceat(square, starts)
             powers[1, :, place] = np.add.reduceat(square * scored, starts)
@@ -81,63 +68,40 @@ class SharedMoments(ListedMoments):
 
 
 @dataclass(frozen=True, eq=False)
-class SharedSum:
+class SharedSum(ListedMoments):
     """The information of all groups of a shared law, by these shares of the people."""
 
-    law: SharedLaw
-    parts: Sequence[SharedMoments]
-    shares: FloatArray
+    operator: KroneckerOperator
+    law: SharedLaw = field(kw_only=True)
+    parts: Sequence[SharedMoments] = field(kw_only=True)
+    people: FloatArray = field(kw_only=True)
+    """The share of each part."""
 
-    @cached_property
-    def _by_row(self) -> FloatArray:
-        """The share of each output's group."""
-        lengths = np.diff(np.concatenate([[0], self.law.ends]))
-        by_group = np.zeros(len(lengths))
-        for part, share in zip(self.parts, self.shares, strict=True):
-            by_group[part.place] += share
-        return np.repeat(by_group, lengths)
-
-    @cached_property
-    def _weights(self) -> FloatArray:
-        return np.asarray(self._by_row * self.law.mass / self.law.divisor)
+    @classmethod
+    def of(cls, law: SharedLaw, parts: Sequence[SharedMoments], people: FloatArray) -> "SharedSum":
+        """Return the sum over parts of their shares times what they tell."""
+        by_group = np.zeros(len(law.ends))
+        np.add.at(by_group, [part.place for part in parts], people)
+        by_row = np.repeat(by_group, np.diff(law.ends, prepend=0))
+        made = cls(law.operator, law.theta, law=law, parts=parts, people=people)
+        vars(made).update(mass=by_row * law.mass, fitted=law.fitted)
+        return made
 
     @property
-    def _total(self) -> float:
-        return float(self.shares.sum())
-
-    def product(self, direction: FloatArray) -> FloatArray:
-        """Return K u by two products."""
-        operator = self.law.operator
-        full = operator.adjoint(self._weights * operator.forward(direction))
-        return np.asarray(full - self._total * direction.sum())
-
-    def diagonal(self) -> FloatArray:
-        """Return the diagonal of K."""
-        return np.asarray(self.law.operator.gram_diagonal(self._weights) - self._total)
+    def total(self) -> float:
+        """The share of all parts together."""
+        return float(self.people.sum())
 
     def information(self) -> FloatArray:
         """Return K, k x k: from the law of pairs of values, or group by group where it is faint."""
         if not float(self.diagonal().max(initial=0.0)) > _FAINT:
-            each = zip(self.parts, self.shares, strict=True)
+            each = zip(self.parts, self.people, strict=True)
             return np.asarray(sum(share * part.information() for part, share in each))
-        return np.asarray(self.law.operator.gram(self._weights) - self._total)
-
-    def system(self) -> SumOfSquares:
-        """Return the law and its weights."""
-        operator: Operator = self.law.operator
-        return SumOfSquares(operator, self._weights, np.zeros(self.law.theta.size))
+        return np.asarray(self.operator.gram(self._weights) - self.total)
 
     def response(self, value: int) -> None:
         """Return nothing: outputs are no values."""
         return
-
-    def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the second and the third moment of s."""
-        second, third = self.law.powers(directions)
-        by_group = np.zeros(len(second))
-        for part, share in zip(self.parts, self.shares, strict=True):
-            by_group[part.place] += share
-        return np.asarray(by_group @ second), np.asarray(by_group @ third)
 
     def factors(self) -> list[FloatArray]:
         """Return a matrix an attribute, of which J is the Kronecker product where all is free.
@@ -146,15 +110,14 @@ class SharedSum:
         people whose report of attribute i is by the mechanism of y: J = J_1 x .. x J_d where theta
         is a product, and people choose for each attribute by itself.
         """
-        operator, sizes = self.law.operator, self.law.operator.sizes
-        table = self.law.theta.reshape(sizes)
-        weight = self._by_row * self.law.mass * self.law.fitted
+        operator, sizes = self.operator, self.operator.sizes
+        table = self.theta.reshape(sizes)
         factors = []
         for axis, (factor, which) in enumerate(zip(operator.factors, operator.which, strict=True)):
             others = tuple(other for other in range(len(sizes)) if other != axis)
             marginal = table.sum(axis=others)
             rows = factor.dense()
-            shares = np.bincount(which, weight, len(rows))
+            shares = np.bincount(which, self.shares, len(rows))
             fitted = rows @ marginal
             # The chance of an output is its people's share times p, so that s / p is this by p^2.
             by_row = np.divide(shares, fitted**2, out=np.zeros(len(rows)), where=fitted > 0)
@@ -178,21 +141,85 @@ def merged(weighted: Sequence[tuple[float, Moments]]) -> list[tuple[float, Any]]
     sums = []
     for some in shared.values():
         shares, parts = zip(*some, strict=True)
-        sums.append((1.0, SharedSum(parts[0].law, parts, np.array(shares))))
+        sums.append((1.0, SharedSum.of(parts[0].law, parts, np.array(shares))))
     return sums + rest
 
 
 def powers_of(moments: Sequence[Moments], directions: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the second and the third moment of s in each group, [group, direction]."""
-    known: dict[int, tuple[FloatArray, FloatArray]] = {}
+    by_law: dict[int, tuple[FloatArray, FloatArray]] = {}
     rows = []
     for one in moments:
         if isinstance(one, SharedMoments) and one.law is not None:
             key = id(one.law)
-            if key not in known:
-                known[key] = one.law.powers(directions)
-            rows.append(np.stack([known[key][0][one.place], known[key][1][one.place]]))
+            if key not in by_law:
+                by_law[key] = one.law.powers_by_group(directions)
+            rows.append(np.stack([by_law[key][0][one.place], by_law[key][1][one.place]]))
         else:
             rows.append(np.stack(one.powers(directions)))
     both = np.stack(rows)
     return both[:, 0], both[:, 1]
+
+
+@dataclass(frozen=True, eq=False)
+class MixedMoments:
+    """Averages of moments with these weights: K is the mean of all K_j.
+
+    Where a report names its law, its score is that of this law: means add up, and nothing else.
+    What weights lack to 1 is the share of people who send nothing, which tells nothing.
+    """
+
+    parts: Sequence[Moments]
+    weights: FloatArray
+
+    def _pairs(self) -> list[tuple[float, Moments]]:
+        return list(zip(self.weights.tolist(), self.parts, strict=True))
+
+    def information(self) -> FloatArray:
+        """Return K, k x k."""
+        return np.asarray(sum(weight * part.information() for weight, part in self._pairs()))
+
+    def product(self, direction: FloatArray) -> FloatArray:
+        """Return K u for any u."""
+        return np.asarray(sum(weight * part.product(direction) for weight, part in self._pairs()))
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal of K."""
+        return np.asarray(sum(weight * part.diagonal() for weight, part in self._pairs()))
+
+    def system(self) -> SumOfSquares | None:
+        """Return all rows one below the other; None where a part is no sum of squares.
+
+        And a row of ones for those who send nothing, without which it would not be K + 1 1'.
+        """
+        systems = [part.system() for part in self.parts]
+        sums = [one for one in systems if one is not None]
+        if len(sums) < len(systems):
+            return None
+        weights = [share * one.weights for share, one in zip(self.weights, sums, strict=True)]
+        diagonals = [share * one.diagonal for share, one in zip(self.weights, sums, strict=True)]
+        rows, silent = [one.operator for one in sums], 1 - float(self.weights.sum())
+        if silent > _NOBODY:
+            rows.append(DenseOperator(np.ones((1, rows[0].shape[1]))))
+            weights.append(np.array([silent]))
+        return SumOfSquares(StackOperator(rows), np.concatenate(weights), np.sum(diagonals, axis=0))
+
+    def response(self, value: int) -> None:
+        """Return nothing: outputs are no values."""
+        return
+
+    def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the second and the third moment of s."""
+        powers = [np.stack(part.powers(directions)) for part in self.parts]
+        second, third = np.tensordot(self.weights, np.stack(powers), 1)
+        return np.asarray(second), np.asarray(third)
+
+    @property
+    def error(self) -> Any:
+        """How well variances are known, where all reports are of one law and were drawn."""
+        return getattr(self.parts[0], "error", None) if len(self.parts) == 1 else None
+
+    @property
+    def lift(self) -> float:
+        """By how much errors are too large at most."""
+        return float(getattr(self.parts[0], "lift", 0.0)) if len(self.parts) == 1 else 0.0

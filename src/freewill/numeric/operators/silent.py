@@ -1,21 +1,17 @@
 """Operator and moments of a law with rows that are the same for all values, which tell nothing."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.numeric.operators.base import (
-    DenseOperator,
     Map,
     Operator,
     RowNumbers,
-    StackOperator,
     Structure,
     Sums,
 )
-from freewill.numeric.operators.moments import Moments, SumOfSquares
 
 _ON_A_LINE = ("geometric", "symbols", "stack")
 """Structures of which other rows are not: between them the law is an array."""
@@ -133,52 +129,3 @@ class SilentOperator(Operator):
         curve = silent * (self.silence / fitted) ** 2
         hessian = np.full((theta.size, theta.size), curve) if stride else None
         return inner + Sums(silent * float(np.log(fitted)), slope, hessian)
-
-
-@dataclass(frozen=True, eq=False)
-class SilentMoments:
-    """Moments of reports that are sent with a chance: those of the reports, times the chance."""
-
-    inner: Moments
-    chance: float
-
-    def information(self) -> FloatArray:
-        """Return K, k x k."""
-        return np.asarray(self.chance * self.inner.information())
-
-    def product(self, direction: FloatArray) -> FloatArray:
-        """Return K u."""
-        return np.asarray(self.chance * self.inner.product(direction))
-
-    def diagonal(self) -> FloatArray:
-        """Return the diagonal of K."""
-        return np.asarray(self.chance * self.inner.diagonal())
-
-    def system(self) -> SumOfSquares | None:
-        """Return what K + 1 1' is made of: chance (K' + 1 1') and a row of ones for the rest."""
-        inner = self.inner.system()
-        if inner is None:
-            return None
-        rest = DenseOperator(np.ones((1, inner.operator.shape[1])))
-        weights = np.append(self.chance * inner.weights, 1 - self.chance)
-        operator = StackOperator([inner.operator, rest])
-        return SumOfSquares(operator, weights, self.chance * inner.diagonal)
-
-    def response(self, value: int) -> None:
-        """Return nothing: outputs are no values."""
-        return
-
-    def powers(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the second and the third moment of s for each row u."""
-        second, third = self.inner.powers(directions)
-        return self.chance * second, self.chance * third
-
-    @property
-    def error(self) -> Any:
-        """How well variances are known, where reports were drawn: as well as those of a report."""
-        return getattr(self.inner, "error", None)
-
-    @property
-    def lift(self) -> float:
-        """By how much errors are too large at most."""
-        return float(getattr(self.inner, "lift", 0.0))

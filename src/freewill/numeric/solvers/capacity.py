@@ -85,8 +85,8 @@ def _newton(law: FloatArray, own: FloatArray, best: Capacity, tolerance: float) 
         point /= point.sum()
         slack = slack + min(1.0, _INSIDE * reach(slack, dual)) * dual
         apart, level = _divergences(law, own, point), level + shift
-        found = _judged(law, own, point)
-        best = min(best, found, key=lambda each: each.gap)
+        judged = _judged(law, own, point)
+        best = min(best, judged, key=lambda each: each.gap)
         if best.gap <= tolerance:
             break
     return best

@@ -239,7 +239,7 @@ class PublicLaw(GroupLaw):
     """Counts of outputs, or of bits, over reports that name their law by a public part.
 
     Given the public parts of all reports, their means and covariances are the averages of those of
-    the laws that were named, which a few stand for (`PublicPart.mixture`).
+    the laws that were named, which a few stand for (`Levels.mixture`).
     """
 
     def __init__(self, group: Group, theta: FloatArray) -> None:

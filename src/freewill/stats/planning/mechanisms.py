@@ -43,8 +43,8 @@ class Mean(NamedTuple):
     @classmethod
     def of(cls, values: FloatArray) -> "Mean":
         """Return the mean of some runs."""
-        spread = values.std(ddof=1) if values.size > 1 else np.nan
-        return cls(float(values.mean()), float(spread / np.sqrt(values.size)))
+        deviation = values.std(ddof=1) if values.size > 1 else np.nan
+        return cls(float(values.mean()), float(deviation / np.sqrt(values.size)))
 
     def __str__(self) -> str:
         return f"{self.value:.3g} ± {self.error:.1g}"
@@ -161,6 +161,8 @@ def compare_mechanisms(
     compare at one promise give all the same (`fw.menu` finds the epsilons). In each of `runs`
     surveys, `people` have values from `theta`, the same for all, and `gibu` estimates from the
     reports. Without a theta it is uniform on labels and one peak on a line or map.
+
+    The cost is one `gibu` for each mechanism and run.
 
     >>> import freewill as fw
     >>> ages = fw.Linear(0, 19)

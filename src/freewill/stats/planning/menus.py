@@ -125,6 +125,8 @@ def menu(
     `on_step` is called with a `Step` (its number and share of the work) after each mechanism and
     truth: by the EMD that is some hundred solves, .3 s for each on 100 values.
 
+    The cost is that of `plan` for each mechanism, level and truth.
+
     >>> import freewill as fw
     >>> print(fw.menu(fw.Linear(0, 99), [1.0, 4.0], of="mean", theta=np.full(100, 0.01)))
     0..99: levels are epsilon of local differential privacy
@@ -261,10 +263,10 @@ def checked_kinds(kinds: Any) -> Kinds | None:
     if kinds is None:
         return None
     listed = list(kinds) if isinstance(kinds, list | tuple) else [kinds]
-    found = [kind_named(one, ParameterError) if isinstance(one, str) else one for one in listed]
-    if not found or not all(map(callable, found)):
+    chosen = [kind_named(one, ParameterError) if isinstance(one, str) else one for one in listed]
+    if not chosen or not all(map(callable, chosen)):
         raise ParameterError(f"kinds={shown(kinds)}: {_TAKES}")
-    return tuple(found)
+    return tuple(chosen)
 
 
 def _least_distance(alphabet: Alphabet) -> float:
