@@ -26,7 +26,6 @@ PHONE: Any = {"width": 360, "height": 720}
 
 def surveys() -> dict[str, fw.Survey]:
     """Return what is asked in the pictures."""
-    city = fw.Grid(24, 16, bounds=(37.70, 37.82, -122.52, -122.35))
     menu = fw.Categorical(["Never", "Sometimes", "Every day"])
     words = {
         "careful": "Much noise: hardly anything can be learnt about you alone.",
@@ -49,13 +48,6 @@ def surveys() -> dict[str, fw.Survey]:
     return {
         "homes": fw.Survey(
             homes.grid, near, question="Where do you live?", background=homes.background
-        ),
-        "places": fw.Survey(
-            city,
-            {"careful": fw.PlanarGeometric(city, 0.3), "relaxed": fw.PlanarGeometric(city, 0.6)},
-            title="Our town, 2026",
-            question="In which part of town do you live?",
-            descriptions=words,
         ),
         "habits": fw.Survey(
             menu,
@@ -112,14 +104,8 @@ def main() -> None:
         page.goto(at["homes"])
         page.wait_for_selector(".names span")
         page.locator(".plane").click(position={"x": 128, "y": 132})
-        page.mouse.wheel(0, 400)
-        page.wait_for_timeout(300)
+        page.locator(".zoom").evaluate("one => one.scrollIntoView()")
         keep(page, "page-map.png")
-        page.goto(at["places"])
-        page.locator(".plane").click(position={"x": 150, "y": 100})
-        page.mouse.wheel(0, 290)
-        page.wait_for_timeout(300)
-        keep(page, "page-answer.png")
         page = browser.new_context(viewport=PHONE, color_scheme="dark").new_page()
         page.goto(at["habits"])
         page.get_by_label("Sometimes").check()

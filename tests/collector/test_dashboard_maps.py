@@ -72,6 +72,8 @@ class TestInABrowser:
     pytestmark = needs_browser
 
     def test_a_map_lies_over_its_town_without_the_sea(self, tmp_path, browser):
+        from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
+
         survey = town_survey(0.6, title="Homes")
         with serving(tmp_path, survey) as served, looking(browser) as watched:
             answer(served, survey, 300)
@@ -98,6 +100,17 @@ class TestInABrowser:
             names = next(one for one in data if one.get("meta") == "names")
             assert "Old Harbour" in names["text"]
             assert "<i>The Sound</i>" in names["text"]
+            assert "Town Hall" in names["text"]
+            # On a phone those names are left out that would not be whole.
+            page.set_viewport_size({"width": 360, "height": 740})
+            of = "document.querySelector('#estimate-chart').data"
+            waiting(
+                page, f"{of}.find((one) => one.meta === 'names').text.length < {len(names['text'])}"
+            )
+            assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)
+                assert Axe().run(page).response["violations"] == []
             assert watched.faults == []
             assert watched.others == []
 

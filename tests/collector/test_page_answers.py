@@ -97,7 +97,7 @@ def check_words(name, row, page):
     """The report in words is the report, and what is said beside it is true."""
     says = page.locator(".says").inner_text()
     assert (
-        HONEST.get(name, "Nobody who reads it can know that") in page.locator("#place").inner_text()
+        HONEST.get(name, "Nobody who reads it can be sure") in page.locator("#place").inner_text()
     )
     if name == "line":
         assert says in (f"{row['value']} years", "1 year")

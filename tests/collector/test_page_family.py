@@ -9,7 +9,7 @@ from tools.javascript import node
 
 import freewill as fw
 from device_cases import skipped
-from pages_cases import AGES, CITY, LABELS, browsing, needs_pages, person, serving
+from pages_cases import AGES, CITY, LABELS, browsing, needs_pages, person, serving, spaced
 
 pytestmark = [*needs_pages, skipped(node(), "Node"), pytest.mark.slow]
 SURVEYS = {
@@ -81,7 +81,7 @@ def test_an_epsilon_is_slid_to_explained_and_sent(browser, served):
         slider = slide(page, 4)
         assert slider.get_attribute("aria-valuetext") == "Epsilon 0.05"
         means = fw.explain(survey.mechanisms["your own"].at(0.05)).sentences
-        assert page.locator(".strength [role=status]").inner_text().startswith(means[0])
+        assert spaced(page.locator(".strength [role=status]").inner_text()).startswith(means[0])
         look(page, "slider")
         one.next("Draw my noisy report")
         one.heading("This is what will be sent")

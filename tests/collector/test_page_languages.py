@@ -316,6 +316,14 @@ def test_from_right_to_left_everything_is_mirrored_and_nothing_scrolls(browser, 
             if name == "roads":
                 ends = page.evaluate(where, [".rows .name", ".rows .quiet"])
                 assert ends[0] > ends[1]
+            if name == "city":
+                page.get_by_role("button", name="Zurück").click()
+                sides = page.evaluate(
+                    where, [".movers button:nth-child(2)", ".movers button:nth-child(3)"]
+                )
+                assert sides[0] < sides[1]  # West and East, as on the map
+                assert "," in page.locator("input[dir=ltr]").first.input_value()
+                page.locator("form button.main").click()
             radio = page.evaluate(where, [".option input", ".option label"])
             assert radio[0] > radio[1]
             draw(page)

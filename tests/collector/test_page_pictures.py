@@ -137,9 +137,9 @@ def test_shades_on_a_map_have_one_scale_and_lie_where_their_cells_are(browser, s
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("sure", "By chance it says your true answer. Nobody who reads it can know that: with this "
-                 "protection, more than 99.9 % of the reports"),
-        ("unlike", "By chance it does not say your true answer. Nobody who reads it can know that"),
+        ("sure", "By chance it says your true answer. Nobody who reads it can be sure of that: "
+                 "with this protection, more than 99.9 % of the reports"),
+        ("unlike", "By chance it does not say your true answer. Nobody who reads it can be sure"),
     ],
 )  # fmt: skip
 def test_beside_a_report_stands_whether_it_happens_to_be_the_answer(browser, served, name, told):

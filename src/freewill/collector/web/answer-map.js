@@ -155,7 +155,9 @@ export class MapChooser {
       mover.style.gridArea = AREAS[key];
       return mover;
     });
-    this.movers = make("div", { role: "group", "aria-label": TEXTS.value.mover, class: "movers", hidden: true }, ...movers);
+    // West is on the left, whichever way a language is written.
+    const around = { role: "group", "aria-label": TEXTS.value.mover, class: "movers", dir: "ltr", hidden: true };
+    this.movers = make("div", around, ...movers);
     const fields = grid.axes.map((axis, place) => this.#field(axis, place));
     this.inputs = fields.map(([, input]) => input);
     const typed = fields.map((parts) => make("div", {}, ...parts));
@@ -176,7 +178,7 @@ export class MapChooser {
     const ends = bounds ? [bounds.slice(0, 2), bounds.slice(2)] : [[0, columns * cell[0]], [0, rows * cell[1]]];
     const [low, high] = ends[place].map((end) => words.pointed(String(Number(end.toFixed(bounds ? 5 : 3)))));
     const span = filled(bounds ? TEXTS.value.degrees : TEXTS.value.kilometres, { low, high });
-    const given = { type: "text", inputmode: "text", "aria-describedby": this.#fault.id };
+    const given = { type: "text", dir: "ltr", inputmode: "text", "aria-describedby": this.#fault.id };
     return field(`${TEXTS.value.axes[axis]}, ${span}`, { ...given, input: () => this.#typed() });
   }
 
@@ -272,7 +274,7 @@ export class MapChooser {
   #choose() {
     this.#take(this.#index);
     const texts = this.grid.text(this.#index).split(" ");
-    this.inputs.forEach((input, place) => (input.value = texts[place]));
+    this.inputs.forEach((input, place) => (input.value = words.pointed(texts[place])));
   }
 
   /** @param {number} index */

@@ -114,7 +114,8 @@ export function dayText(day) {
 
 /** @type {(text: string) => string} the coordinates of a cell */
 export function pointText(text) {
-  return text.split(" ").map((part) => words.pointed(part)).join(" ");
+  const said = text.split(" ").map((part) => words.pointed(part)).join(" ");
+  return words.texts.direction === "rtl" ? `\u2066${said}\u2069` : said;
 }
 
 /** @type {(survey: any, alphabet: any, index: number) => HTMLElement} */

@@ -42,7 +42,7 @@ function dressed(element, given, children) {
   }
   const said = children.filter((child) => child !== null);
   // A percent sign stays beside its number.
-  element.append(...said.map((child) => (typeof child === "string" ? child.replaceAll(" %", "\u00a0%") : child)));
+  element.append(...said.map((child) => (typeof child === "string" ? child.replace(/(\d) %/g, "$1\u00a0%") : child)));
   return element;
 }
 

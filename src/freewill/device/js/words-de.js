@@ -265,10 +265,10 @@ export default {
       "again": "Noch einmal versuchen",
       "sending": "Wird gesendet.",
       "waiting": "{why} Neuer Versuch in {seconds} s (Versuch {number} von {most}). Ihr Bericht bleibt aufbewahrt.",
-      "same": "Zufällig sagt er Ihre wahre Antwort. Wer ihn liest, kann das nicht wissen: Mit diesem Schutz sagen {chance} der Berichte zu Ihrer Antwort sie, die anderen nicht, und man sieht ihnen den Unterschied nicht an.",
-      "different": "Zufällig sagt er nicht Ihre wahre Antwort. Wer ihn liest, kann das nicht wissen: Mit diesem Schutz sagen {chance} der Berichte zu Ihrer Antwort sie, die anderen nicht, und man sieht ihnen den Unterschied nicht an.",
-      "among": "Zufällig ist Ihre wahre Antwort unter dem, wofür er steht. Wer ihn liest, kann das nicht wissen: Mit diesem Schutz ist sie in {chance} der Berichte darunter, und man sieht nicht, in welchen.",
-      "absent": "Zufällig ist Ihre wahre Antwort nicht unter dem, wofür er steht. Wer ihn liest, kann das nicht wissen: Mit diesem Schutz ist sie in {chance} der Berichte darunter, und man sieht nicht, in welchen."
+      "same": "Zufällig sagt er Ihre wahre Antwort. Wer ihn liest, kann das nicht sicher wissen: Mit diesem Schutz sagen {chance} der Berichte zu Ihrer Antwort sie, die anderen nicht, und man sieht ihnen den Unterschied nicht an.",
+      "different": "Zufällig sagt er nicht Ihre wahre Antwort. Wer ihn liest, kann das nicht sicher wissen: Mit diesem Schutz sagen {chance} der Berichte zu Ihrer Antwort sie, die anderen nicht, und man sieht ihnen den Unterschied nicht an.",
+      "among": "Zufällig ist Ihre wahre Antwort unter dem, wofür er steht. Wer ihn liest, kann das nicht sicher wissen: Mit diesem Schutz ist sie in {chance} der Berichte darunter, und man sieht nicht, in welchen.",
+      "absent": "Zufällig ist Ihre wahre Antwort nicht unter dem, wofür er steht. Wer ihn liest, kann das nicht sicher wissen: Mit diesem Schutz ist sie in {chance} der Berichte darunter, und man sieht nicht, in welchen."
     },
     "failures": {
       "410": "Die Umfrage ist geschlossen: Sie nimmt keine Berichte mehr an.",

@@ -242,10 +242,10 @@ export default {
       "again": "Try again",
       "sending": "Sending.",
       "waiting": "{why} Trying again in {seconds} s (try {number} of {most}). Your report is kept.",
-      "same": "By chance it says your true answer. Nobody who reads it can know that: with this protection, {chance} of the reports of your answer say it, the others do not, and one cannot tell them apart.",
-      "different": "By chance it does not say your true answer. Nobody who reads it can know that: with this protection, {chance} of the reports of your answer say it, the others do not, and one cannot tell them apart.",
-      "among": "By chance your true answer is among what it stands for. Nobody who reads it can know that: with this protection it is among them in {chance} of the reports, and one cannot tell which these are.",
-      "absent": "By chance your true answer is not among what it stands for. Nobody who reads it can know that: with this protection it is among them in {chance} of the reports, and one cannot tell which these are."
+      "same": "By chance it says your true answer. Nobody who reads it can be sure of that: with this protection, {chance} of the reports of your answer say it, the others do not, and one cannot tell them apart.",
+      "different": "By chance it does not say your true answer. Nobody who reads it can be sure of that: with this protection, {chance} of the reports of your answer say it, the others do not, and one cannot tell them apart.",
+      "among": "By chance your true answer is among what it stands for. Nobody who reads it can be sure of that: with this protection it is among them in {chance} of the reports, and one cannot tell which these are.",
+      "absent": "By chance your true answer is not among what it stands for. Nobody who reads it can be sure of that: with this protection it is among them in {chance} of the reports, and one cannot tell which these are."
     },
     "failures": {
       "410": "The survey is closed: it takes no more reports.",

@@ -270,10 +270,10 @@ export default {
       "again": "Intentar de nuevo",
       "sending": "Enviando.",
       "waiting": "{why} Nuevo intento en {seconds} s (intento {number} de {most}). Su informe está guardado.",
-      "same": "Por azar dice su respuesta verdadera. Quien lo lea no puede saberlo: con esta protección, {chance} de los informes de su respuesta la dicen, los demás no, y nada los distingue.",
-      "different": "Por azar no dice su respuesta verdadera. Quien lo lea no puede saberlo: con esta protección, {chance} de los informes de su respuesta la dicen, los demás no, y nada los distingue.",
-      "among": "Por azar, su respuesta verdadera está entre lo que representa. Quien lo lea no puede saberlo: con esta protección lo está en {chance} de los informes, y nada dice en cuáles.",
-      "absent": "Por azar, su respuesta verdadera no está entre lo que representa. Quien lo lea no puede saberlo: con esta protección lo está en {chance} de los informes, y nada dice en cuáles."
+      "same": "Por azar dice su respuesta verdadera. Quien lo lea no puede saberlo con seguridad: con esta protección, {chance} de los informes de su respuesta la dicen, los demás no, y nada los distingue.",
+      "different": "Por azar no dice su respuesta verdadera. Quien lo lea no puede saberlo con seguridad: con esta protección, {chance} de los informes de su respuesta la dicen, los demás no, y nada los distingue.",
+      "among": "Por azar, su respuesta verdadera está entre lo que representa. Quien lo lea no puede saberlo con seguridad: con esta protección lo está en {chance} de los informes, y nada dice en cuáles.",
+      "absent": "Por azar, su respuesta verdadera no está entre lo que representa. Quien lo lea no puede saberlo con seguridad: con esta protección lo está en {chance} de los informes, y nada dice en cuáles."
     },
     "failures": {
       "410": "La encuesta está cerrada: no acepta más informes.",

@@ -274,10 +274,10 @@ export default {
       "again": "Réessayer",
       "sending": "Envoi en cours.",
       "waiting": "{why} Nouvel essai dans {seconds} s (essai {number} sur {most}). Votre rapport est conservé.",
-      "same": "Par hasard, il dit votre vraie réponse. Qui le lit ne peut pas le savoir : avec cette protection, {chance} des rapports de votre réponse la disent, les autres non, et rien ne les distingue.",
-      "different": "Par hasard, il ne dit pas votre vraie réponse. Qui le lit ne peut pas le savoir : avec cette protection, {chance} des rapports de votre réponse la disent, les autres non, et rien ne les distingue.",
-      "among": "Par hasard, votre vraie réponse est parmi ce qu’il représente. Qui le lit ne peut pas le savoir : avec cette protection, elle en fait partie dans {chance} des rapports, et rien ne dit lesquels.",
-      "absent": "Par hasard, votre vraie réponse n’est pas parmi ce qu’il représente. Qui le lit ne peut pas le savoir : avec cette protection, elle en fait partie dans {chance} des rapports, et rien ne dit lesquels."
+      "same": "Par hasard, il dit votre vraie réponse. Qui le lit ne peut pas en être sûr : avec cette protection, {chance} des rapports de votre réponse la disent, les autres non, et rien ne les distingue.",
+      "different": "Par hasard, il ne dit pas votre vraie réponse. Qui le lit ne peut pas en être sûr : avec cette protection, {chance} des rapports de votre réponse la disent, les autres non, et rien ne les distingue.",
+      "among": "Par hasard, votre vraie réponse est parmi ce qu’il représente. Qui le lit ne peut pas en être sûr : avec cette protection, elle en fait partie dans {chance} des rapports, et rien ne dit lesquels.",
+      "absent": "Par hasard, votre vraie réponse n’est pas parmi ce qu’il représente. Qui le lit ne peut pas en être sûr : avec cette protection, elle en fait partie dans {chance} des rapports, et rien ne dit lesquels."
     },
     "failures": {
       "410": "L’enquête est close : elle n’accepte plus de rapports.",

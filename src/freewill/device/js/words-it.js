@@ -277,10 +277,10 @@ export default {
       "again": "Riprovare",
       "sending": "Invio in corso.",
       "waiting": "{why} Nuovo tentativo tra {seconds} s (tentativo {number} di {most}). Il suo rapporto è conservato.",
-      "same": "Per caso dice la sua vera risposta. Chi lo legge non può saperlo: con questa protezione una parte dei rapporti della sua risposta ({chance}) la dice, gli altri no, e nulla li distingue.",
-      "different": "Per caso non dice la sua vera risposta. Chi lo legge non può saperlo: con questa protezione una parte dei rapporti della sua risposta ({chance}) la dice, gli altri no, e nulla li distingue.",
-      "among": "Per caso la sua vera risposta è tra ciò per cui sta. Chi lo legge non può saperlo: con questa protezione lo è in una parte dei rapporti ({chance}), e nulla dice in quali.",
-      "absent": "Per caso la sua vera risposta non è tra ciò per cui sta. Chi lo legge non può saperlo: con questa protezione lo è in una parte dei rapporti ({chance}), e nulla dice in quali."
+      "same": "Per caso dice la sua vera risposta. Chi lo legge non può saperlo con certezza: con questa protezione una parte dei rapporti della sua risposta ({chance}) la dice, gli altri no, e nulla li distingue.",
+      "different": "Per caso non dice la sua vera risposta. Chi lo legge non può saperlo con certezza: con questa protezione una parte dei rapporti della sua risposta ({chance}) la dice, gli altri no, e nulla li distingue.",
+      "among": "Per caso la sua vera risposta è tra ciò per cui sta. Chi lo legge non può saperlo con certezza: con questa protezione lo è in una parte dei rapporti ({chance}), e nulla dice in quali.",
+      "absent": "Per caso la sua vera risposta non è tra ciò per cui sta. Chi lo legge non può saperlo con certezza: con questa protezione lo è in una parte dei rapporti ({chance}), e nulla dice in quali."
     },
     "failures": {
       "410": "Il sondaggio è chiuso: non accetta più rapporti.",

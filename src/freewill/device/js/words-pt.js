@@ -278,10 +278,10 @@ export default {
       "again": "Tentar de novo",
       "sending": "Enviando.",
       "waiting": "{why} Nova tentativa em {seconds} s (tentativa {number} de {most}). O seu relato está guardado.",
-      "same": "Por acaso diz a sua resposta verdadeira. Quem o lê não pode saber isso: com esta proteção, {chance} dos relatos da sua resposta a dizem, os outros não, e nada os distingue.",
-      "different": "Por acaso não diz a sua resposta verdadeira. Quem o lê não pode saber isso: com esta proteção, {chance} dos relatos da sua resposta a dizem, os outros não, e nada os distingue.",
-      "among": "Por acaso a sua resposta verdadeira está entre o que ele representa. Quem o lê não pode saber isso: com esta proteção, está em {chance} dos relatos, e nada diz em quais.",
-      "absent": "Por acaso a sua resposta verdadeira não está entre o que ele representa. Quem o lê não pode saber isso: com esta proteção, está em {chance} dos relatos, e nada diz em quais."
+      "same": "Por acaso diz a sua resposta verdadeira. Quem o lê não pode saber isso com certeza: com esta proteção, {chance} dos relatos da sua resposta a dizem, os outros não, e nada os distingue.",
+      "different": "Por acaso não diz a sua resposta verdadeira. Quem o lê não pode saber isso com certeza: com esta proteção, {chance} dos relatos da sua resposta a dizem, os outros não, e nada os distingue.",
+      "among": "Por acaso a sua resposta verdadeira está entre o que ele representa. Quem o lê não pode saber isso com certeza: com esta proteção, está em {chance} dos relatos, e nada diz em quais.",
+      "absent": "Por acaso a sua resposta verdadeira não está entre o que ele representa. Quem o lê não pode saber isso com certeza: com esta proteção, está em {chance} dos relatos, e nada diz em quais."
     },
     "failures": {
       "410": "A pesquisa está encerrada: não aceita mais relatos.",
