@@ -17,12 +17,7 @@ from freewill.domain.mechanisms.registry import kind_named, kinds
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError
 from freewill.stats.planning.mechanisms import compare_mechanisms as compare
-from freewill.stats.planning.menus import (
-    candidates,
-    checked_kinds,
-    checked_promise,
-    possible,
-)
+from freewill.stats.planning.menus import candidates, checked_kinds, checked_promise, possible
 
 
 def compare_mechanisms(

@@ -20,11 +20,7 @@ from freewill.stats.efficient import Estimated, OneStep, fit_of
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import checked_level, estimable, functionals_of
-from freewill.stats.information import (
-    Information,
-    advice_on_few,
-    several_people,
-)
+from freewill.stats.information import Information, advice_on_few, several_people
 from freewill.stats.reach import (
     advice_on,
     critical_of,
