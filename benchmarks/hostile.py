@@ -163,20 +163,28 @@ class Polite:
         """Ask, on a kept connection and on a new one by turns."""
         kept: socket.socket | None = None
         while not self.ended:
-            begun, stood = time.perf_counter(), self._stood()
             try:
                 if kept is None:
                     kept = self._connected()
-                self._ask(kept)
-                with self._connected() as new:
+                with self._timed():
+                    self._ask(kept)
+                with self._timed(), self._connected() as new:
                     self._ask(new)
             except OSError:
                 self.failed += 1
                 kept = None
-            took, stood = time.perf_counter() - begun, self._stood() - stood
-            self.latencies.append(took / 2)
-            self.at_work.append(max(0.0, took - stood) / 2)
             time.sleep(0.01)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Take the time, also of what fails."""
+        begun, stood = time.perf_counter(), self._stood()
+        try:
+            yield
+        finally:
+            took, stood = time.perf_counter() - begun, self._stood() - stood
+            self.latencies.append(took)
+            self.at_work.append(max(0.0, took - stood))
 
     def _stood(self) -> float:
         """Return for how many seconds the two threads were ready and had no core."""

@@ -32,7 +32,7 @@ SECTIONS = {
         "shrinking",
         "longitudinal",
     ),
-    "Before the survey": ("planning", "cover"),
+    "Before the survey": ("planning", "cover", "selections"),
     "The collector": ("collector", "operations", "renewal"),
     "The software itself": ("stress", "fuzz", "mutants", "timing"),
 }

@@ -1,7 +1,7 @@
 """Trends: how often tests of change reject where nothing changes, what they find, and the time.
 
-`python -m benchmarks.trend [--runs 300] [CASE ...]` writes results/trend.md; with cases it prints
-these alone, `time` among them.
+`python -m benchmarks.trend [--runs 300] [--first 0] [CASE ...]` writes results/trend.md; with cases
+it prints these alone, `time` among them. Runs are numbered, and each draws people of its own.
 """
 
 import os
@@ -145,10 +145,10 @@ def enumerate_names(bodies: Sequence[fw.Evidence]) -> Iterator[tuple[str, fw.Evi
     return ((f"week {number}", body) for number, body in enumerate(bodies))
 
 
-def measured(case: Case, runs: int) -> list[str]:
-    """Return a row of the table."""
+def measured(case: Case, runs: int, first: int = 0) -> list[str]:
+    """Return a row of the table, of so many runs from the first on."""
     level, found, bands = [], [], []
-    for seed in range(runs):
+    for seed in range(first, first + runs):
         rng = np.random.default_rng([seed, case.periods, case.people])
         bodies = list(case.bodies(rng, 0.0))
         level.append(tested(bodies))
@@ -223,12 +223,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.trend", description=__doc__)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join([*CASES, "time"]))
     parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--first", type=int, default=0, help="number of the first run")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     lines, sizes = [f"| {' | '.join(_HEADS)} |", "| --- " * len(_HEADS) + "|"], list[list[str]]()
     chosen = [case for name, case in CASES.items() if not options.cases or name in options.cases]
     with ProcessPoolExecutor(options.jobs) as pool:
-        for cells in pool.map(partial(measured, runs=options.runs), chosen):
+        for cells in pool.map(partial(measured, runs=options.runs, first=options.first), chosen):
             sizes.append(cells[3:8])
             lines.append(f"| {' | '.join(cells)} |")
             print(lines[-1], flush=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from nbclient import NotebookClient
 
 import freewill
@@ -49,6 +50,10 @@ html_js_files = [("reach.js", {"defer": "defer"})]
 html_extra_path = ["landing"]
 
 myst_heading_anchors = 4
+# Formulas become MathML, which browsers draw by themselves.
+myst_enable_extensions = ["dollarmath"]
+myst_dmath_allow_space = False
+html_math_renderer = "mathml"
 default_role = "code"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
@@ -94,8 +99,29 @@ def style_cells_where_they_are(
         context["css_files"] = [one for one in files if "mystnb" not in str(one.filename)]
 
 
+def formula_in_text(page: Any, node: nodes.math) -> None:
+    """Write a formula in a line of text as MathML."""
+    page.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def formula(page: Any, node: nodes.math_block) -> None:
+    """Write a formula that stands by itself as MathML; it may be scrolled where it is wide."""
+    page.body.append(f'<div class="formula">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def without_empty_signature(
+    app: Any, what: str, name: str, obj: Any, options: Any, signature: str | None, returned: Any
+) -> tuple[str | None, Any] | None:
+    """Leave out the signature of protocols, which nobody calls: `(*args, **kwargs)`."""
+    return ("", returned) if signature == "(*args, **kwargs)" else None
+
+
 def setup(app: Any) -> None:
     """Take part in the building."""
+    app.add_html_math_renderer("mathml", (formula_in_text, None), (formula, None))
     app.connect("html-page-context", style_cells_where_they_are)
     app.connect("doctree-resolved", without_empty_heads)
     app.connect("autodoc-process-docstring", as_written)
+    app.connect("autodoc-process-signature", without_empty_signature)

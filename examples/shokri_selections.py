@@ -1,6 +1,6 @@
 """Two mechanisms that are equally optimal by one criterion, and what a collector learns from each.
 
-Draws docs/images/shokri.png and prints the table of docs/shokri.md.
+Draws docs/images/shokri.png and prints the table of benchmarks/results/selections.md.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Programs for browsers, read in Python: the draws of docs/devices.md, written down plainly."""
+"""Programs for browsers, read in Python: the draws of docs/reference/draws.md, plainly."""
 
 from typing import Any
 

@@ -102,6 +102,11 @@ STORED = """async () => {
 """All that a browser keeps for the page, in JavaScript."""
 
 
+def spaced(text):
+    """Return what a page says, with a plain blank before percent signs."""
+    return text.replace("\xa0", " ")
+
+
 WAITING = re.compile(r"Trying again in \d+ s \(try [2-8] of 8\)\. Your report is kept\.")
 """What the page says between two tries, whichever of them a busy machine sees."""
 

@@ -42,6 +42,8 @@ def test_a_map_becomes_grid_mask_and_background(tmp_path, town):
         (["--map", "TOWN", "--ask", "age=0..9"], "take one of them"),
         (["--map", "TOWN", "--cell", "0.5", "--cells", "9"], "give one of the two"),
         (["--map", "LIST"], "expected a GeoJSON FeatureCollection"),
+        (["--map-name", "GEN"], "give --map as well"),
+        (["--map", "TOWN", "--map-name", "GEN"], "'GEN'. There are: name, kind."),
     ],
 )
 def test_what_makes_no_map_is_refused(tmp_path, town, options, words):
@@ -51,6 +53,25 @@ def test_what_makes_no_map_is_refused(tmp_path, town, options, words):
     given = [names.get(one, one) for one in options]
     assert words in refused("init", tmp_path / "x.json", *given, *LEVELS)
     assert not (tmp_path / "x.json").exists()
+
+
+def test_names_are_taken_from_another_property_which_is_asked_for(tmp_path):
+    path, out = tmp_path / "districts.geojson", tmp_path / "homes.json"
+    names = [{"GEN": f"Kreis {number}", "nr": number} for number in range(len(TOWN["features"]))]
+    districts = [
+        {**one, "properties": own} for one, own in zip(TOWN["features"], names, strict=True)
+    ]
+    path.write_text(json.dumps({**TOWN, "features": districts}), encoding="utf-8")
+    told = run("init", out, "--map", path, *LEVELS).stdout
+    (south, north), (west, east) = fw.Survey.load(out).alphabet.reach
+    reach = f"{south:.4f} to {north:.4f} north, {west:.4f} to {east:.4f} east"
+    assert f"It reaches from {reach}." in told
+    assert "Nothing is named. --map-name takes names from another property: GEN, nr." in told
+    for name, first in (("GEN", "Kreis 0"), ("nr", "0")):
+        told = run("init", out, "--map", path, "--map-name", name, "--force", *LEVELS).stdout
+        assert f"{len(names)} named features" in told
+        features = fw.Survey.load(out).background["geojson"]["features"]
+        assert features[0]["properties"]["name"] == first
 
 
 @pytest.mark.later

@@ -63,6 +63,12 @@ def test_the_code_of_a_name_is_written(survey, tmp_path):
 
 @needs_segno
 @needs_decoder
+def test_the_address_of_a_page_is_taken_for_that_of_its_collector(survey, tmp_path):
+    given = ("qr", survey, "-o", tmp_path / "poster.svg", "--url")
+    pages = {run_json(*given, f"https://a.org/ask{end}")["address"] for end in ("", "/s/commute")}
+    assert len(pages) == 1
+
+
 @pytest.mark.parametrize("url", ["https://example.org", f"https://{'long-' * 12}name.example.org"])
 def test_another_decoder_reads_what_was_written(survey, tmp_path, url):
     import zxingcpp  # noqa: PLC0415
@@ -78,8 +84,9 @@ def test_another_decoder_reads_what_was_written(survey, tmp_path, url):
 
 @needs_segno
 def test_what_is_no_address_or_picture_is_refused(survey, tmp_path):
-    for url in ("example.org", "ftp://example.org", "https://", "https://[", "https://a.org/?x=1"):
-        assert "expected where the collector is" in refused(
+    wrong = ["example.org", "ftp://example.org", "https://", "https://[", "https://a.org/?x=1"]
+    for url in [*wrong, "https://me:secret@a.org", "https://a.org/#top"]:
+        assert "expected the address of a collector" in refused(
             "qr", survey, "--url", url, "-o", tmp_path / "poster.svg"
         )
     assert ".svg" in refused("qr", survey, "--url", "https://a.org", "-o", tmp_path / "poster.pdf")

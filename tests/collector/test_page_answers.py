@@ -17,6 +17,7 @@ from pages_cases import (
     needs_pages,
     person,
     serving,
+    spaced,
 )
 
 pytestmark = needs_pages
@@ -123,7 +124,7 @@ def test_each_choice_is_explained_in_the_words_of_python(browser, served, name):
         cards = one.page.locator(".option")
         assert cards.count() == len(SURVEYS[name].mechanisms)
         for place, (choice, ours) in enumerate(fw.explain(SURVEYS[name]).choices.items()):
-            said = cards.nth(place).text_content()
+            said = spaced(cards.nth(place).text_content())
             assert choice in said
             for text in (*ours.warnings, *ours.sentences):
                 assert text in said
@@ -152,7 +153,7 @@ def test_without_numbers_of_the_collector_the_promise_is_said_alone(browser, ser
         one.page.goto(f"{one.root}/surveys/{SURVEYS['map'].id}")
         one.choose("map")
         one.heading("How shall it be protected?")
-        said = one.page.locator(".option").first.text_content()
+        said = spaced(one.page.locator(".option").first.text_content())
         assert fw.explain(SURVEYS["map"])["careful"].sentences[-1] in said
         # What takes a sum over the whole law is not said; all else the device computes itself.
         assert "Whoever takes your report" not in said
@@ -291,7 +292,7 @@ def test_another_survey_of_the_same_question_gets_the_same_report(browser, serve
         with person(browser, served) as lost:
             lost.page.goto(served.page("line")[:-1] + "x")
             lost.heading("This did not work")
-            assert "is not collected here" in lost.page.locator("#place").inner_text()
+            assert "no survey at this address" in lost.page.locator("#place").inner_text()
             lost.check("404")
 
 

@@ -10,12 +10,13 @@ import pytest
 import freewill as fw
 from device_cases import skipped
 from freewill.device.words import languages, words
+from map_cases import TOWN
 from pages_cases import STORED, browsing, needs_pages, person, serving
 
 pytestmark = needs_pages
 ROADS = fw.Categorical(["car", "bus", "on foot"])
 AGES = fw.Linear(0, 99, unit="year")
-CITY = fw.Grid(24, 16, bounds=(37.70, 37.82, -122.52, -122.35))
+CITY = fw.map_grid(TOWN, cell=0.4)
 LOGO = (
     "data:image/svg+xml;base64,"
     + base64.b64encode(
@@ -60,7 +61,9 @@ SURVEYS = {
         language="de",
     ),
     "city": fw.Survey(
-        CITY, {"careful": fw.PlanarGeometric(CITY, 0.4), "bits": fw.RAPPOR(CITY, 3.0)}
+        CITY.grid,
+        {"careful": fw.PlanarGeometric(CITY.grid, 0.4), "bits": fw.RAPPOR(CITY.grid, 3.0)},
+        background=CITY.background,
     ),
 }
 _AGE = fw.Survey(
@@ -252,6 +255,23 @@ def test_the_browsers_languages_are_asked_in_their_order(browser, served):
         assert one.page.locator("h1 bdi").get_attribute("lang") is None
 
 
+def test_what_there_is_and_what_there_is_not_is_said_in_the_language(browser, served):
+    with person(browser, served, locale="de", viewport=SIZES["phone"]) as one:
+        page = one.page
+        page.goto(f"{one.root}/")
+        page.locator("#surveys li").first.wait_for()
+        titles = page.locator("#surveys a").all_inner_texts()
+        assert titles[0] == "Wie wir unterwegs sind"
+        assert titles[1] == "Wie alt sind Sie?"
+        assert titles[2].startswith("Umfrage ")
+        assert titles[3] == "Zwei Fragen"
+        page.goto(served.page("ages")[:-1] + "x")
+        one.heading("Das hat nicht geklappt")
+        assert page.title() == page.locator("h1").inner_text() == "Umfrage"
+        assert "Unter dieser Adresse gibt es keine Umfrage." in page.locator("#place").inner_text()
+        one.check("404")
+
+
 def test_numbers_and_units_are_those_of_the_language(browser, served):
     with person(browser, served, "ages", locale="fr") as one:
         page = one.page
@@ -365,7 +385,7 @@ def test_several_questions_in_another_language(browser, served):
         one.heading("2 von 2. road")
         one.next("Diese Frage nicht beantworten")
         one.heading("Bevor Ihre Berichte gezogen werden")
-        assert "41 Jahre. Schutz: vorsichtig" in page.locator("#place").inner_text()
+        assert "41 Jahre\nSchutz: vorsichtig" in page.locator("#place").inner_text()
         assert "Epsilon 4,95 insgesamt: age 4,95, road 0." in page.locator("#spent").inner_text()
         one.next("Meinen verrauschten Bericht ziehen")
         one.heading("Das wird gesendet")
@@ -373,5 +393,9 @@ def test_several_questions_in_another_language(browser, served):
         assert row["mechanism"] == {"age": "careful", "road": "no answer"}
         assert row["value"]["road"] == "nothing"
         send(page)
+        # What they tell together stands in the receipt, too.
+        receipt = page.locator("#place").inner_text()
+        assert "Epsilon 4,95 insgesamt: age 4,95, road 0." in receipt
+        assert "150-mal so wahrscheinlich erscheinen" in receipt.replace("\n", " ")
         assert page.evaluate(WIDE) <= 0
         one.check()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
+from freewill.domain.features import read_features
 from map_cases import town_survey
 from pages_cases import browsing, needs_pages, serving
 
@@ -74,10 +75,10 @@ def test_a_home_is_found_by_names_and_told_in_words(page):
     assert {"Old Harbour", "Westcliff", "Gull Island"} <= set(seen)
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
     press(page, 46.2270, -4.5545)
-    assert "It is in Old Harbour, about" in chosen(page)
+    assert "In Old Harbour, about" in chosen(page)
     assert "of Town Hall." in chosen(page)
     press(page, 46.2040, -4.5145)
-    assert "It is in Gull Island" in chosen(page)
+    assert "In Gull Island" in chosen(page)
     # No name lies upon another.
     boxes = [one.bounding_box() for one in names.all() if one.is_visible()]
     for place, one in enumerate(boxes):
@@ -147,6 +148,38 @@ def test_the_map_is_usable_by_everybody(page):
     press(page, 46.2270, -4.5545)
     found = Axe().run(page)
     assert found.response["violations"] == []
+
+
+def test_pictures_lie_over_the_map_and_places_are_told_by_name_up_to_the_receipt(page):
+    press(page, 46.2270, -4.5545)
+    page.get_by_role("button", name="Next").click()
+    page.locator(".option").first.wait_for()
+    asked = page.locator("#place > section > p").first.inner_text()
+    assert asked.startswith("Your answer: 46.22")
+    assert "In Old Harbour, about" in asked
+    # The noise of each protection is seen over the districts, in the colours of paper.
+    for option in page.locator(".option").all():
+        assert option.locator(".under .area").count() >= 9
+        assert option.locator(".names span", has_text="Old Harbour").count() == 1
+        land = option.locator(".sheet").evaluate(
+            "one => getComputedStyle(one).getPropertyValue('--ground')"
+        )
+        assert land == "#fff"
+    page.locator(".why summary").click()
+    page.locator(".why .lesson").wait_for()
+    assert page.locator(".why .under").count() == 3
+    page.get_by_label("noise 1").check()
+    page.get_by_role("button", name="Draw my noisy report").click()
+    page.wait_for_selector(".says")
+    lat, lon = map(float, page.locator(".says").inner_text().split())
+    told = page.locator(".says + div > p").first.inner_text()
+    assert " of " in told
+    areas = [one for one in read_features(TOWN.background["geojson"]) if one.kind == "area"]
+    within = [one.name for one in areas if one.holds((lon, lat))]
+    assert all(f"In {name}, " in told for name in within)
+    page.get_by_role("button", name="Send").click()
+    page.get_by_role("heading", name="Received").wait_for()
+    assert page.locator(".says + div > p").first.inner_text() == told
 
 
 def test_the_report_is_shown_on_the_same_map(page):

@@ -9,7 +9,7 @@ import pytest
 import freewill as fw
 from freewill.device.facts import chances_from
 from freewill.domain.alphabets.base import raster_of
-from pages_cases import browsing, needs_pages, person, serving
+from pages_cases import browsing, needs_pages, person, serving, spaced
 
 pytestmark = needs_pages
 DRINKS = fw.Categorical(["tea", "coffee", "milk", "water"])
@@ -81,7 +81,7 @@ def test_bars_of_answers_are_as_long_as_likely_in_all_choices_and_about_the_own_
             assert [name for _, name, _ in bars] == ["", "", "own", ""]
             widths = [width / track for width, _, _ in bars]
             assert widths == pytest.approx(law / top, abs=0.01)
-            shown = [float(re.search(r"([\d.]+) %", text)[1]) for *_, text in bars]
+            shown = [float(re.search(r"([\d.]+)\s%", text)[1]) for *_, text in bars]
             assert shown == pytest.approx(100 * law, rel=0.06)
         assert "If your true answer is milk" in options.first.inner_text()
         assert len(one.requests) == asked, "the value is told to nobody"
@@ -94,7 +94,7 @@ def test_the_own_answer_is_shown_among_many(browser, served):
                                   page.get_by_label("town 33").check()))  # fmt: skip
         bars = one.page.locator(".option").first.evaluate(BARS)
         assert len(bars) == 12
-        assert [text for _, name, text in bars if name == "own"] == ["town 336.5 %"]
+        assert [text for _, name, text in bars if name == "own"] == ["town 336.5\xa0%"]
         assert bars[-1][2].startswith("29 others together")
         one.check()
 
@@ -147,7 +147,7 @@ def test_beside_a_report_stands_whether_it_happens_to_be_the_answer(browser, ser
         choose(one, lambda page: page.get_by_label("coffee").check())
         body = one.draw()
         said = one.page.locator("#place")
-        assert told in said.inner_text()
+        assert told in spaced(said.inner_text())
         assert (json.loads(body)["value"] == "coffee") == (name == "sure")
         # Programs that translate pages send their texts elsewhere.
         assert one.page.locator("li span[translate=no]").count() == 1
@@ -167,7 +167,7 @@ def test_of_a_set_it_is_said_whether_the_answer_is_in_it(browser, served):
         assert ("true answer is among what it stands for" in said) == inside
         assert ("true answer is not among what it stands for" in said) == (not inside)
         own = chances_from(SURVEYS["sets"].mechanisms["s"], 0)[0]
-        assert f"{100 * own:.0f} % of the reports" in said
+        assert f"{100 * own:.0f} % of the reports" in spaced(said)
         one.check()
 
 
@@ -201,13 +201,13 @@ def test_why_a_wrong_answer_helps(browser, served, name):
             assert one.page.evaluate(animation) == "appear"
             one.check()
     assert stories[0] == stories[1]
-    reports, found = map(float, re.findall(r"([\d.]+) %", stories[0][-1]))
+    reports, found = map(float, re.findall(r"([\d.]+)\s%", stories[0][-1]))
     assert 3 * found <= reports * 1.1
     people = int(re.match(r"([\d,]+) made-up people", stories[0][0])[1].replace(",", ""))
     assert people in (1000, 10_000, 100_000, 1_000_000)
     if name == "drinks":  # the reports of the first choice, by its law
         shares = [
-            [float(one) / 100 for one in re.findall(r"([\d.]+) %", text)]
+            [float(one) / 100 for one in re.findall(r"([\d.]+)\s%", text)]
             for text in stories[0][1:4]
         ]
         truth, told, again = map(np.array, shares)

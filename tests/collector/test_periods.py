@@ -9,11 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import freewill as fw
 from freewill.collector import periods
 from freewill.collector.database import StoreError
 from freewill.collector.periods import border_of
 from freewill.collector.store import open_store
 from freewill.collector.surveys import Stored, Upload, evidence_of, people_of, to_bytes
+from freewill.errors import EvidenceError
+from freewill.io.evidence_file import load_evidence, save_evidence
 from service_cases import ID, SURVEY
 
 
@@ -140,3 +143,31 @@ def test_borders_are_where_calendars_have_them(day, every):
     assert border_of(every, border.isoformat()) == border.isoformat()
     steps = (date.fromisoformat(day) - border).days
     assert steps <= {"day": 0, "week": 6, "month": 30}[every]
+
+
+def test_what_was_taken_before_is_known_in_what_the_period_has_grown_to(store, tmp_path):
+    """Nothing in the counts shows it; compared, they would seem to differ half as much."""
+    answered(store, {"2026-11-04": 200})
+    before = store.evidence(ID)
+    answered(store, {"2026-11-05": 200}, seed=1)
+    after = store.evidence(ID)
+    assert before.periods[0].evidence != after.periods[0].evidence
+    for one, other in [(before, after), (before.only("bits"), after.only("bits"))]:
+        with pytest.raises(EvidenceError, match="people in common"):
+            fw.compare(one, other)
+    answered(store, {"2026-11-12": 200}, seed=2)
+    weeks = store.evidence(ID)
+    first, second = weeks.between(last="2026-11-08"), weeks.between("2026-11-09")
+    fw.compare(first, second)
+    with pytest.raises(EvidenceError, match="people in common"):
+        fw.compare(before, first)
+    save_evidence(before, tmp_path / "before.parquet")
+    with pytest.raises(EvidenceError, match="people in common"):
+        fw.compare(load_evidence(tmp_path / "before.parquet"), first)
+
+
+def test_a_store_with_more_periods_than_any_is_refused(store, monkeypatch):
+    answered(store, {"2026-11-04": 3, "2026-11-10": 3, "2026-11-17": 3})
+    monkeypatch.setattr(periods, "_MOST", 2)
+    with pytest.raises(StoreError, match="more than 2 periods"):
+        store.evidence(ID)

@@ -283,3 +283,34 @@ def test_what_is_no_survey_in_an_old_store_stays_what_it_is(old):
         rows = dict(view.rows("SELECT id, law FROM surveys WHERE id IN ('x', 'y')"))
     assert rows == {"x": "[[[", "y": '{"a": 1}'}
     store.close()
+
+
+def test_a_round_that_is_served_again_begins_a_period_with_those_of_the_name(store):
+    """Its few people of before would else take those of today back to their own days."""
+    answered(store, FIRST, 40, "2026-11-04")
+    answered(store, SECOND, 60, "2026-11-10", seed=1)
+    late = answered_late(store, 3, "2026-11-12")
+    answered(store, SECOND, 60, "2026-11-17", seed=2)
+    answered(store, FIRST, 7, "2026-11-19", seed=3)
+    with store.view() as view:
+        found = store.survey(view, "commute").spans
+        assert [(start, end) for start, end, _ in found] == [
+            ("2026-11-02", "2026-11-09"),
+            ("2026-11-09", "2026-11-16"),
+            ("2026-11-16", None),
+        ]
+        # What was drawn for a round that is no longer served hides among its own.
+        assert [evidence_of(view, some).people for _, _, some in found] == [40 + late, 120, 127]
+
+
+def answered_late(store, many, day):
+    """Let people answer a round that is served no longer; return how many did."""
+    ((survey, numbers),) = store.earlier_rounds(SECOND.id)
+    (mechanism,) = survey.mechanisms.values()
+    outputs = mechanism.obfuscate(np.zeros(many, dtype=int), np.random.default_rng(7))
+    rows = [
+        (numbers[mechanism.id], one, bytes([7] * 15 + [n]))
+        for n, one in enumerate(to_bytes(outputs))
+    ]
+    store.write([Upload(survey.id, rows)], day)
+    return many

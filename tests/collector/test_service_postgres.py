@@ -327,8 +327,14 @@ def test_an_old_store_is_made_anew_in_one_transaction(url, version):
     with pytest.raises(StoreError, match="no table settled"):
         open_store(url)
     sql(url, "ALTER TABLE gone RENAME TO settled")
+    copy = f"freewill_version_{version}"
+    sql(url, f"CREATE SCHEMA {copy}")
+    with pytest.raises(StoreError, match=f"{copy} with a copy of before"):
+        open_store(url)
+    sql(url, f"DROP SCHEMA {copy}")
     store = open_store(url)
     assert f"was of version {version}, and is of 4 now" in store.renewal
+    assert copy in store.renewal
     store.add(SURVEY)
     with store.view() as view:
         assert sorted(stored_ids(view)) == keys
@@ -336,6 +342,13 @@ def test_an_old_store_is_made_anew_in_one_transaction(url, version):
     store.tidy()
     assert store.evidence(ID) == expected
     store.close()
+    # The way back: the copy takes the place of the tables.
+    sql(url, f"ALTER SCHEMA public RENAME TO newer; ALTER SCHEMA {copy} RENAME TO public")
+    with ExitStack() as stack:
+        assert read_store(url, SURVEY, stack) == expected
+    open_store(url).close()
+    with ExitStack() as stack:
+        assert read_store(url, SURVEY, stack) == expected
 
 
 WRONG = [

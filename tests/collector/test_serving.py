@@ -1,6 +1,7 @@
 """The command that serves: its limits, its settings, its start and its end, without a network."""
 
 import gc
+import json
 import signal
 import socket
 import sys
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import freewill as fw
+from cli_cases import run
 from freewill.collector import serving
 from freewill.collector.database import StoreError
 from freewill.collector.store import open_store
@@ -158,3 +160,14 @@ def test_what_serving_needs_is_named_where_it_is_not_there(monkeypatch):
         monkeypatch.setattr(find, lambda name, gone=missing: name != gone or None)
         with pytest.raises(ParameterError, match=f"^{missing} is not installed.*freewill"):
             serving.require_serve()
+
+
+@needs_serve
+def test_with_a_log_in_json_every_line_is_json_whatever_fails(tmp_path):
+    SURVEY.save(tmp_path / "survey.json")
+    (tmp_path / "none.db").write_text("no store")
+    for given in (["missing.json"], ["survey.json", "--store", tmp_path / "none.db"]):
+        file, *rest = given
+        failed = run("serve", tmp_path / file, *rest, "--log", "json", "--port", 0, code=2)
+        (line,) = map(json.loads, failed.stderr.splitlines())
+        assert (line["event"], str(tmp_path) in line["why"]) == ("failed", True)

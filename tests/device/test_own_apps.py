@@ -116,12 +116,13 @@ export async function answer(address: string, id: string, age: number): Promise<
   const title: string = survey.title ?? survey.question ?? "Survey";
   const wait: number | null = survey.send_within;
   const [first] = survey.menu();
+  const told: string = `${first.mechanism.kind} ${first.mechanism.epsilon?.toFixed(2)}`;
   const device = new Device(survey, { memory: new Memory(temporary()) });
   const message: string = await device.message(age, first.name);
   const sent: Sent | null = device.remembered;
   try {
     const { stored, known } = await collector.send(id, message, { tries: 3 });
-    return `${title} ${wait} ${stored + known} ${log.head} ${sent?.value}`;
+    return `${told} ${title} ${wait} ${stored + known} ${log.head} ${sent?.value}`;
   } catch (error) {
     if (error instanceof DeviceError || error instanceof FreewillError) return error.message;
     throw error;
@@ -134,6 +135,7 @@ WRONG = {
     "new Memory({ getItem: async () => null, setItem() {} })": "Promise",
     "survey.send_within.toFixed()": "null",
     "survey.titel": "titel",
+    'survey.find("k").epsilon.toFixed()': "undefined",
     "survey.report(7, 1)": "number",
 }
 

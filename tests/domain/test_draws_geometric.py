@@ -24,7 +24,7 @@ def endless(exponent):
 
 
 def naive_step(steps, numbers):
-    """A step from uniform numbers in [0, 1), one a coin, as docs/devices.md says it."""
+    """A step from uniform numbers in [0, 1), one a coin, as docs/reference/draws.md says it."""
     numbers = iter(numbers)
 
     def coin(chance):

@@ -138,6 +138,50 @@ def test_metres_of_another_projection_are_refused():
         fw.map_grid({"type": "FeatureCollection", "features": [feature]})
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("urn:ogc:def:crs:OGC:1.3:CRS84", None),
+        ("EPSG:4326", None),
+        ("urn:ogc:def:crs:EPSG::31370", "those of 'urn:ogc:def:crs:EPSG::31370'"),
+    ],
+)
+def test_a_map_that_names_its_system_is_believed(name, words):
+    given = {**TOWN, "crs": {"type": "name", "properties": {"name": name}}}
+    if words is None:
+        assert fw.map_grid(given, cell=1.0).grid == fw.map_grid(TOWN, cell=1.0).grid
+        return
+    with pytest.raises(FreewillError, match=words):
+        fw.map_grid(given)
+
+
+def test_parts_on_both_sides_of_the_180th_meridian_are_refused_by_name():
+    west, east = ([[[x, 0], [x + 1, 0], [x, 1], [x, 0]]] for x in (-180, 179))
+    island = {"type": "MultiPolygon", "coordinates": [west, east]}
+    given = {"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": island}]}
+    with pytest.raises(FreewillError, match="does not cross the 180th meridian"):
+        fw.map_grid(given)
+
+
+def test_shapes_without_positions_are_left_out():
+    empty = [
+        {"type": "Feature", "geometry": geometry}
+        for geometry in (
+            None,
+            {"type": "GeometryCollection", "geometries": []},
+            {"type": "Point", "coordinates": []},
+            {"type": "MultiPolygon", "coordinates": []},
+        )
+    ]
+    made = fw.map_grid({**TOWN, "features": [*empty, *TOWN["features"]]}, cell=1.0)
+    assert made.unread == len(empty)
+    assert made.grid == fw.map_grid(TOWN, cell=1.0).grid
+    ring = TOWN["features"][0]["geometry"]["coordinates"]
+    area = {"type": "Feature", "geometry": {"type": "MultiPolygon", "coordinates": [[], ring]}}
+    (drawn,) = fw.map_grid({**TOWN, "features": [area]}).background["geojson"]["features"]
+    assert len(drawn["geometry"]["coordinates"]) == 1
+
+
 def test_lines_and_points_alone_make_a_grid_without_a_mask():
     streets = [one for one in TOWN["features"] if one["properties"]["kind"] in ("road", "place")]
     made = fw.map_grid({"type": "FeatureCollection", "features": streets}, cells=50)

@@ -8,6 +8,9 @@ import pytest
 from benchmarks import pages
 
 NAMES = sorted(path.stem for path in pages.RESULTS.glob("*.md"))
+MEASURED = re.compile(r"\.\d|±|\d ?(%|s|ms|MB|kB|GB|times)$")
+BLOCK = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 MODULE = re.compile(r"python -m ([\w.]+)")
 TARGET = re.compile(r"make ([\w-]+)")
 
@@ -26,6 +29,21 @@ def test_a_page_begins_with_one_head_whose_command_there_is(name):
     found = [_of(command) for command in re.findall("`([^`]+)`", head.command)]
     assert found
     assert all(path.exists() for path in found)
+
+
+def test_no_other_page_has_a_table_of_figures():
+    pages_of_words = [*(pages.ROOT / "docs").rglob("*.md"), *pages.ROOT.glob("*.md")]
+    found = [
+        (path.name, table.splitlines()[0])
+        for path in pages_of_words
+        if path != pages.OVERVIEW
+        for table in TABLE.findall(BLOCK.sub("", path.read_text("utf-8")))
+        if _figures(table) > 0.2
+    ]
+    assert len(pages_of_words) > 80
+    assert not found
+    measured = (pages.RESULTS / "selections.md").read_text("utf-8")
+    assert _figures(TABLE.findall(measured)[-1]) > 0.2
 
 
 def test_the_overview_is_what_the_pages_say():
@@ -50,6 +68,14 @@ def test_a_page_without_a_head_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(pages, "RESULTS", tmp_path)
     with pytest.raises(ValueError, match=r"bare\.md begins with no head"):
         pages.read("bare")
+
+
+def _figures(table):
+    """Return the share of the cells of a table, but for its first column, that look measured."""
+    rows = [row.strip("|").split("|")[1:] for row in table.splitlines()[2:]]
+    cells = [cell.strip() for row in rows for cell in row]
+    short = [cell for cell in cells if len(cell) < 25 and MEASURED.search(cell)]
+    return len(short) / max(len(cells), 1)
 
 
 def _of(command):

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import freewill as fw
+from freewill.domain.mechanisms.registry import REGISTRY
 
+COST = re.compile(r"O\(|linear in|[Cc]ost|take (seconds|a few)")
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
 ENTRY = re.compile(r"^\.\. auto(class|function|module):: (?:freewill\.)?([\w.]+)$", re.MULTILINE)
 KINDS: dict[str, Callable[[object], bool]] = {
@@ -36,6 +38,16 @@ def test_every_public_name_has_an_example_that_doctests_run():
     assert [name for name, text in described.items() if ">>> " not in text] == []
     # Only what no test machine has may be skipped.
     assert [name for name, text in described.items() if "+SKIP" in text] == ["spark_session"]
+
+
+def test_every_function_and_every_mechanism_tells_its_cost():
+    called = {name: value for name, value in _public().items()
+              if inspect.isroutine(value) or value in REGISTRY.values()}  # fmt: skip
+    described = {
+        name: (inspect.getdoc(value) or "").split(">>>")[0] for name, value in called.items()
+    }
+    assert len(described) > 80
+    assert [name for name, text in described.items() if not COST.search(text)] == []
 
 
 def test_every_page_is_in_the_menu():

@@ -54,6 +54,9 @@ def init(
     cells: Annotated[
         int | None, option("With --map: about how many cells to make (1,000).")
     ] = None,
+    map_name: Annotated[
+        str | None, option("With --map: the property that has the names (name).")
+    ] = None,
     mask: Annotated[
         bool, option("With --map: leave out cells that no area overlaps.", "--mask/--no-mask")
     ] = True,
@@ -133,8 +136,8 @@ def init(
     if out.exists() and not force:
         raise ParameterError(f"{out} is there already: choose another name, or give --force.")
     survey: Survey
-    if districts is None and (cell is not None or cells is not None):
-        raise ParameterError("--cell and --cells are of a map: give --map as well.")
+    if districts is None and any(one is not None for one in (cell, cells, map_name)):
+        raise ParameterError("--cell, --cells and --map-name are of a map: give --map as well.")
     if ask or several:
         given = (alphabet, question, districts)
         if any(one is not None for one in given) or (ask and several):
@@ -152,7 +155,7 @@ def init(
             )
         if districts is not None and alphabet is not None:
             raise ParameterError("--map and --alphabet each say where people are: take one.")
-        made = None if districts is None else read_map(districts, cell, cells, mask=mask)
+        made = None if districts is None else read_map(districts, cell, cells, map_name, mask=mask)
         survey = _of_one_question(alphabet, made, level, distance, question, title)
         if made is not None and not as_json:
             say_map(made, districts)

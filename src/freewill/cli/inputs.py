@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,10 +127,10 @@ def read_with_progress(
 def _of_period(evidence: Evidence, period: str) -> Evidence:
     """Return evidence of files as that of one period, from its first day to its last."""
     first, dots, last = period.partition("..")
-    if not (first and dots):
+    if not (first and dots) or (last and not first <= last < date.max.isoformat()):
         raise ParameterError(
             f"--period {printable(period)}: expected the first and the last day that these reports "
-            f"are of, such as 2026-11-02..2026-11-08."
+            f"are of, in this order, such as 2026-11-02..2026-11-08."
         )
     with raised_as(ParameterError, f"--period {printable(period)}: "):
         end = day(last, "the last day") + timedelta(days=1) if last else None

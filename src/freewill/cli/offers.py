@@ -255,7 +255,9 @@ def _question(
     return Survey(alphabet, offered, question=question)
 
 
-def read_map(path: Path, cell: float | None, cells: int | None, *, mask: bool) -> MapGrid:
+def read_map(
+    path: Path, cell: float | None, cells: int | None, name: str | None, *, mask: bool
+) -> MapGrid:
     """Read a GeoJSON file, and lay a grid over it."""
     try:
         advice = "Leave out what nobody looks for."
@@ -266,7 +268,7 @@ def read_map(path: Path, cell: float | None, cells: int | None, *, mask: bool) -
     except OSError as error:
         raise FreewillError(f"{path} cannot be read: {why(error)}.") from None
     with raised_as(ParameterError, f"map {path}: "):
-        return map_grid(parsed(content, ".json"), cell, cells, mask=mask)
+        return map_grid(parsed(content, ".json"), cell, cells, mask=mask, name=name)
 
 
 def say_map(made: MapGrid, path: Path | None) -> None:
@@ -279,14 +281,18 @@ def say_map(made: MapGrid, path: Path | None) -> None:
         else "; no cell left out"
     )
     before, after = made.positions
+    (south, north), (west, east) = grid.reach
     say(f"{path}: {grid}{outside}.")
-    named = sum(
-        bool(one["properties"].get("name")) for one in made.background["geojson"]["features"]
-    )
+    say(f"It reaches from {south:.4f} to {north:.4f} north, {west:.4f} to {east:.4f} east.")
+    features = made.background["geojson"]["features"]
+    named = sum(bool(one["properties"].get("name")) for one in features)
     say(
         f"It lies under the map on the page: {several(named, 'named feature')}, "
         f"{several(after, 'position')} of {before:,}."
     )
+    if not named and made.properties:
+        listed = ", ".join(map(printable, made.properties[:20]))
+        say(f"Nothing is named. --map-name takes names from another property: {listed}.")
     if made.unread:
         say(f"{several(made.unread, 'feature')} without a shape of its own left out.")
     say("")

@@ -3,6 +3,8 @@
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +12,7 @@ from typing import Annotated
 import typer
 
 from freewill.cli.options import integral, load_survey, numeric, option
-from freewill.cli.show import remark, say
+from freewill.cli.show import BAD_INPUT, remark, say
 from freewill.collector.journal import Journal
 from freewill.collector.origins import checked_origins
 from freewill.collector.releases import ReleaseRule
@@ -18,7 +20,8 @@ from freewill.collector.serving import serve as run
 from freewill.collector.tokens import Role, sources
 from freewill.domain.programs import undrawable
 from freewill.domain.questionnaire import Questionnaire
-from freewill.errors import ParameterError, printable
+from freewill.domain.survey import Survey
+from freewill.errors import FreewillError, ParameterError, printable
 
 Log = StrEnum("Log", ["TEXT", "JSON"])
 _MOST_PORTS = 65535
@@ -79,13 +82,13 @@ def serve(
     viewer_token_file: Annotated[
         Path | None, option("A file with the token for people, estimates and the dashboard.")
     ] = None,
+    metrics_token_file: Annotated[
+        Path | None, option("A file with the token for GET /v1/metrics.")
+    ] = None,
     mended: Annotated[
         bool,
         option("Accept a question whose words were corrected, as the same question.", "--mended"),
     ] = False,
-    metrics_token_file: Annotated[
-        Path | None, option("A file with the token for GET /v1/metrics.")
-    ] = None,
     allow_origin: Annotated[
         list[str] | None,
         option("An origin whose pages may send reports: https://app.example.org; repeatable."),
@@ -114,36 +117,56 @@ def serve(
 
         freewill serve survey.json --port 8080 --store people.db
     """
-    if port > _MOST_PORTS:
-        raise ParameterError(f"--port {port}: expected 0 to {_MOST_PORTS}.")
-    note = remark if log is Log.TEXT else Journal(_write_line).remark
-    offered = {str(path): load_survey(path) for path in surveys}
+    journal = Journal(_write_line) if log is Log.JSON else None
+    with _told(journal):
+        if port > _MOST_PORTS:
+            raise ParameterError(f"--port {port}: expected 0 to {_MOST_PORTS}.")
+        offered = {str(path): load_survey(path) for path in surveys}
+        note = journal.remark if journal else remark
+        for text in _undrawable(offered):
+            note(text)
+        files: dict[Role, Path | None] = {
+            "administrator": token_file,
+            "viewer": viewer_token_file,
+            "metrics": metrics_token_file,
+        }
+        named = sources(files, os.environ)
+        rule = ReleaseRule(release_people, seconds_of(release_every), release_epsilon)
+        if not public and rule != ReleaseRule():
+            raise ParameterError(
+                "--release-people, --release-every and --release-epsilon are about what is "
+                "published, and nothing is. Add --public, or leave them out."
+            )
+        run(
+            *(offered, _show, host, port, store, min_people),
+            *(public, new_token, rule, named, mended),
+            remark=note,
+            origins=checked_origins(allow_origin or ()),
+            drain_seconds=drain_seconds,
+            log=_write_line if journal else None,
+        )
+    say("stopped: everything that was acknowledged is in the store.")
+
+
+def _undrawable(offered: dict[str, Survey]) -> Iterator[str]:
+    """Yield what people cannot choose on the page, for no browser can draw it."""
     for name, survey in offered.items():
         questions = survey.questions if isinstance(survey, Questionnaire) else {"": survey}
         for asked, own in questions.items():
             if fault := undrawable(own.mechanisms):
-                note(f"{name}: {asked and f'question {asked!r}: '}{fault}")
-    files: dict[Role, Path | None] = {
-        "administrator": token_file,
-        "viewer": viewer_token_file,
-        "metrics": metrics_token_file,
-    }
-    named = sources(files, os.environ)
-    rule = ReleaseRule(release_people, seconds_of(release_every), release_epsilon)
-    if not public and rule != ReleaseRule():
-        raise ParameterError(
-            "--release-people, --release-every and --release-epsilon are about what is published, "
-            "and nothing is. Add --public, or leave them out."
-        )
-    run(
-        *(offered, _show, host, port, store, min_people),
-        *(public, new_token, rule, named, mended),
-        remark=note,
-        origins=checked_origins(allow_origin or ()),
-        drain_seconds=drain_seconds,
-        log=_write_line if log is Log.JSON else None,
-    )
-    say("stopped: everything that was acknowledged is in the store.")
+                yield f"{name}: {asked and f'question {asked!r}: '}{fault}"
+
+
+@contextmanager
+def _told(journal: Journal | None) -> Iterator[None]:
+    """Write an error as a line of a journal, where there is one: nothing else reads its lines."""
+    try:
+        yield
+    except (FreewillError, OSError) as error:
+        if journal is None:
+            raise
+        journal.say("failed", why=str(error))
+        raise typer.Exit(BAD_INPUT) from None
 
 
 def _write_line(line: str) -> None:

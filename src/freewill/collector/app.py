@@ -45,6 +45,15 @@ _METRICS = f"{TEXT}; version=0.0.4; charset=utf-8"
 _MOST_ENTRIES = 1000
 
 
+def _headings(survey: Survey) -> dict[str, dict[str, str]]:
+    """Return the titles and questions of a survey in other languages."""
+    named = ("title", "question")
+    return {
+        tag: {field: own[field] for field in named if field in own}
+        for tag, own in survey.translations.items()
+    }
+
+
 def _subject(request: Request, found: Found) -> Subject:
     return subject_of(found.key, found.intake.survey, request.query_params.multi_items())
 
@@ -92,6 +101,9 @@ class Collector:
                         "id": own,
                         "name": intake.survey.name,
                         "title": intake.survey.title,
+                        "question": intake.survey.question,
+                        "language": intake.survey.language,
+                        "translations": _headings(intake.survey),
                         "alphabet": str(intake.survey.alphabet),
                         "mechanisms": list(intake.survey.mechanisms),
                         "questions": list(getattr(intake.survey, "questions", {})),

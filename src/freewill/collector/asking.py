@@ -30,19 +30,29 @@ class _Here(HTTPRedirectHandler):
         """Leave it: what was answered is an error then."""
 
 
+def collector_at(address: str) -> str:
+    """Return the address of a collector, by it or by that of a page of it.
+
+    >>> collector_at("https://example.org/ask/"), collector_at("http://[::1]:8000/s/commute")
+    ('https://example.org/ask', 'http://[::1]:8000')
+    """
+    try:
+        parts = urlsplit(address if address.isprintable() else "")
+    except ValueError:  # brackets that are no address of IPv6
+        parts = urlsplit("")
+    more = parts.query or parts.fragment or "@" in parts.netloc
+    if parts.scheme not in ("http", "https") or not parts.hostname or more:
+        expected = "expected the address of a collector and no more, such as https://example.org."
+        raise ParameterError(f"{shown(address)}: {expected}")
+    folder = _PAGE.split(parts.path, maxsplit=1)[0].rstrip("/")
+    return f"{parts.scheme}://{parts.netloc}{folder}"
+
+
 class Asking:
     """A collector by its address; `http://host:8000`, or that of a page of it."""
 
     def __init__(self, address: str) -> None:
-        try:
-            parts = urlsplit(address if address.isprintable() else "")
-        except ValueError:  # brackets that are no address of IPv6
-            parts = urlsplit("")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            expected = "expected the address of a collector, such as https://example.org."
-            raise ParameterError(f"{shown(address)}: {expected}")
-        folder = _PAGE.split(parts.path, maxsplit=1)[0].rstrip("/")
-        self.root = f"{parts.scheme}://{parts.netloc}{folder}"
+        self.root = collector_at(address)
         self._opener = build_opener(_Here)
 
     def log(self) -> tuple[list[Any], str]:

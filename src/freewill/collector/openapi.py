@@ -124,6 +124,9 @@ class Listed(TypedDict):
     id: str
     name: str | None
     title: str | None
+    question: str | None
+    language: str | None
+    translations: dict[str, dict[str, str]]
     alphabet: str
     mechanisms: list[str]
     questions: list[str]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 FEWEST = 100
 """People whom a period has before another one begins."""
-_MOST = 1 << 16
-"""Periods of a survey: days of 179 years."""
+_MOST = 1 << 13
+"""Periods of a survey: days of 22 years."""
 _SHOWN = 8
 """Periods that a message names."""
 
@@ -66,7 +66,9 @@ def numbers_of(view: Reader, own: str, offered: int) -> dict[str, dict[str, int]
             "SELECT period, mechanism, number FROM mechanisms WHERE survey = ? "
             "ORDER BY period, number LIMIT ?"
         )
-    rows = view.rows(query, (own, _MOST * offered))
+    rows = list(view.rows(query, (own, _MOST * offered + 1)))
+    if len(rows) > _MOST * offered:
+        raise StoreError(f"survey {own} has more than {_MOST:,} periods in the store: too many.")
     by_period = groupby(rows, itemgetter(0))
     return {start: {key: number for _, key, number in some} for start, some in by_period}
 
@@ -148,6 +150,8 @@ def chosen(periods: Sequence[tuple[str, str | None]], span: Span, today: str) ->
             for start, end in periods[-_SHOWN:]
         ]
         fault = "within a period, and what came in one is not told apart" if cut else "nobody"
+        if span.first > latest:
+            fault = "the first day is after the last"
         more = "..., " if len(periods) > _SHOWN else ""
         raise ParameterError(f"{span}: {fault}. Periods: {more}{', '.join(named) or 'none yet'}.")
     return [start for start, _ in picked]
@@ -192,11 +196,12 @@ def _first_day(view: Reader, numbers: Iterable[int]) -> str:
 class Places:
     """Under which numbers reports count today, looked up once a day for each survey.
 
-    Called within a transaction of `database`: what it finds is kept when that is (`keep`).
+    Called within a transaction of `database`: what it finds is kept when that is (`keep`). `served`
+    has the rounds that people are asked to answer, by their names.
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, served: Mapping[str, str]) -> None:
+        self._database, self._served = database, served
         self._day = ""
         self._numbers: dict[str, dict[int, int]] = {}
         """By the survey."""
@@ -210,7 +215,8 @@ class Places:
         numbers: dict[int, int] = {}
         for survey in surveys:
             if survey.id not in self._numbers:
-                self._numbers[survey.id] = placed(self._database, survey, day)
+                now = self._served.get(survey.name or "") == survey.id
+                self._numbers[survey.id] = placed(self._database, survey, day, now)
             numbers |= self._numbers[survey.id]
         return numbers
 
@@ -219,24 +225,38 @@ class Places:
         self._kept = True
 
 
-def placed(database: Database, survey: "Survey", day: str) -> dict[int, int]:
+def placed(database: Database, survey: "Survey", day: str, is_now: bool = False) -> dict[int, int]:
     """Return under which numbers reports of a day count, by the numbers of the first period.
 
     A period begins on a border if the one before had enough people by then. That follows from what
-    is stored, so that several collectors agree on it, and those that come later on the same day.
+    is stored, so that several collectors agree on it, and those that come later on the same day. So
+    does one of a round that is served now (`is_now`) where another round of its name was, and began
+    one, since: what comes today is none of the days before that.
     """
     own, every = survey.id, every_of(survey)
     numbers = numbers_of(database, own, len(survey.mechanisms))
     starts = [*numbers]
     first, last = starts[0], starts[-1]
     border = border_of(every, day)
+    others = _begun_by_others(database, survey.name, last, day) if survey.name and is_now else ""
+    begins = max(border, others)
     if not last:
         begin = "UPDATE mechanisms SET period = ? WHERE survey = ? AND period = ''"
         database.run(begin, [(border or day, own)])
-    elif border > last and _people_before(database, numbers[last], border) >= FEWEST:
-        numbers[border] = added(database, own, sorted(numbers[first]), border)
+    elif begins > last and (others or _people_before(database, numbers[last], border) >= FEWEST):
+        numbers[begins] = added(database, own, sorted(numbers[first]), begins)
     current = max((start for start in numbers if start <= day), default=first)
     return {number: numbers[current][key] for key, number in numbers[first].items()}
+
+
+def _begun_by_others(view: Reader, name: str, last: str, day: str) -> str:
+    """Return the first day of the latest period of a name that began since; nothing of none."""
+    query = (
+        "SELECT coalesce(max(period), '') FROM mechanisms JOIN surveys ON surveys.id = survey "
+        "WHERE name = ? AND period > ? AND period <= ?"
+    )
+    ((start,),) = view.rows(query, (name, last, day))
+    return str(start)
 
 
 def added(database: Database, own: str, mechanisms: Sequence[str], start: str) -> dict[str, int]:

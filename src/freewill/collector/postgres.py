@@ -82,12 +82,34 @@ class Postgres(database.Database):
             with self.writing():
                 ((there,),) = self.rows("SELECT to_regclass('facts') IS NOT NULL")
                 version = _checked_version(self, self.name) if there else 0
+                if version in database.OLD_VERSIONS:
+                    self._copy(version)
                 if version != database.SCHEMA_VERSION:
                     self._create_tables(version)
                     self._connection.execute(_VERSION, (str(database.SCHEMA_VERSION).encode(),))
         except BaseException:
             self.close()
             raise
+
+    def _copy(self, version: int) -> None:
+        """Copy the tables to a schema of their own, in the transaction that makes them anew."""
+        schema = f"freewill_version_{version}"
+        try:
+            self._connection.execute(f"CREATE SCHEMA {schema}")
+        except _psycopg().errors.InsufficientPrivilege as error:
+            raise StoreError(
+                f"{self.name} is of version {version}, and its tables cannot be copied before they "
+                f"are made anew ({first_line(error)}): GRANT CREATE ON DATABASE to who serves it."
+            ) from None
+        except _psycopg().errors.DuplicateSchema:
+            raise StoreError(
+                f"{self.name} is of version {version}, and has a schema {schema} with a copy of "
+                f"before: look at it, and rename or drop it."
+            ) from None
+        for table in database.tables(version):
+            self._connection.execute(f"CREATE TABLE {schema}.{table} (LIKE {table} INCLUDING ALL)")
+            self._connection.execute(f"INSERT INTO {schema}.{table} SELECT * FROM {table}")
+        self.renewal = f"Its schema {schema} is a copy as it was: drop it when all is well."
 
     @contextmanager
     def writing(self) -> Iterator[None]:

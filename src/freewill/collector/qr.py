@@ -1,11 +1,11 @@
 """The QR code of a survey's address, to print: what a telephone's camera opens."""
 
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from freewill.collector.asking import collector_at
 from freewill.core.files import whole_file
 from freewill.domain.survey import Survey
-from freewill.errors import ParameterError, first_line, shown, why
+from freewill.errors import ParameterError, first_line, raised_as, shown, why
 
 _QUIET = 4
 """Modules of white around it, which ISO 18004 asks for."""
@@ -22,15 +22,10 @@ def page_address(url: str, survey: Survey) -> str:
     >>> page_address("https://example.org/ask/", survey)
     'https://example.org/ask/s/smoking'
     """
-    try:
-        parts = urlsplit(url if url.isprintable() else "")
-    except ValueError:  # brackets that are no address of IPv6
-        parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        expected = "expected where the collector is found, such as https://example.org."
-        raise ParameterError(f"--url {shown(url)}: {expected}")
+    with raised_as(ParameterError, "--url "):
+        root = collector_at(url)
     page = f"s/{survey.name}" if survey.name else f"surveys/{survey.id}"
-    return f"{url.rstrip('/')}/{page}"
+    return f"{root}/{page}"
 
 
 def write_qr(address: str, path: Path) -> None:

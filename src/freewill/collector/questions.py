@@ -50,7 +50,7 @@ def subject_of(survey: str, asked: Survey, query: Sequence[tuple[str, str]]) -> 
     if not isinstance(asked, Questionnaire):
         if rest:
             advice = "Ask for it alone, or from one day to another: ?from=2026-11-02&to=2026-11-08."
-            raise _wrong(f"{shown(rest[0][0])} of a survey of one question", advice)
+            raise _wrong(f"{shown(rest[0][0])} is none of what may be asked", advice)
         return Subject(survey, span=span)
     known = list(asked.questions)
     advice = f"Ask for ?of= one of {', '.join(known)}, or two of them with a comma between."
@@ -78,8 +78,9 @@ def span_of(query: Sequence[tuple[str, str]]) -> tuple[Span, list[tuple[str, str
     for name, text in query:
         if name in names:
             if names[name] in days or not is_day(text):
-                advice = "Ask ?from= the first day and &to= the last one, once: 2026-11-02."
-                raise _wrong(f"{name}={shown(text)}", advice)
+                advice = "Ask for ?from= the first day and &to= the last one: 2026-11-02."
+                fault = "is no day" if names[name] not in days else "after another one"
+                raise _wrong(f"{name}={shown(text)} {fault}", advice)
             days[names[name]] = text
     return Span(**days), [pair for pair in query if pair[0] not in names]
 

@@ -122,8 +122,8 @@ def serve(
                 made.stop()
         try:
             _put_in_order(opened)
-        except StoreError as error:
-            journal.say("stopped", in_order=False, why=str(error))
+        except StoreError:
+            journal.say("stopped", in_order=False)
             raise
         journal.say("stopped", in_order=True)
 

@@ -70,7 +70,7 @@ class Store:
         self._heads: dict[int, bytes] = {}
         self._surveys: dict[str, Survey] = {}
         self._named: dict[str, str] = {}
-        self._places = Places(database)
+        self._places = Places(database, self._named)
         self._logged: dict[str, Place] = {}
         with database.writing():
             secret = secrets.token_bytes(SECRET_BYTES)

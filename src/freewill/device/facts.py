@@ -159,7 +159,7 @@ def facts(mechanism: Mechanism) -> Facts:
 
 
 def _sets(mechanism: Mechanism) -> tuple[tuple[float, float] | None, tuple[str, int] | None]:
-    """Return `bits` and `support`, by the program that browsers draw by (docs/devices.md)."""
+    """Return `bits` and `support`, by the program for browsers (docs/reference/draws.md)."""
     bits = support = None
     values = mechanism.output_space.alphabet == mechanism.alphabet
     program = None if values else mechanism.program()

@@ -28,7 +28,7 @@ def index_of(value: Any, mechanism: Mechanism) -> int:
 def drawn_text(mechanism: Mechanism, index: int, epsilon: float | None = None) -> str:
     """Draw a report from the operating system's generator, as a column `value` holds it.
 
-    Exactly by the law: the procedure is that of docs/devices.md.
+    Exactly by the law: the procedure is that of docs/reference/draws.md.
 
     >>> import freewill as fw
     >>> drawn_text(fw.Identity(fw.Linear(1, 100)), 40)

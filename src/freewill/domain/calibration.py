@@ -29,6 +29,8 @@ def calibrate(
     log epsilon. The prior is uniform unless given. The paper's appendix lists ten epsilons a
     table; they are calibrated to losses of 28, 25, ..., 1 on the line 0..99.
 
+    The cost is that of some twenty quality losses.
+
     >>> import freewill as fw
     >>> round(fw.calibrate(fw.Geometric, fw.Linear(0, 99), quality_loss=10.0).epsilon, 3)
     0.088

@@ -86,6 +86,8 @@ def check_mechanism(mechanism: Mechanism, rng: np.random.Generator | None = None
     `moments` are those of the law; and that a description gives the mechanism back. The draws are
     the same each time unless a generator is given; one test in 10^7 is a false alarm.
 
+    The cost is that of the law, O(outputs * k), and of its draws.
+
     >>> import freewill as fw
     >>> print(check_mechanism(fw.KRR(fw.Linear(0, 9), epsilon=1.0)))
     k-rr(0..9, epsilon=1) keeps its contract
@@ -336,7 +338,9 @@ class _Trial:
             raise _NotTriedError("none: browsers draw kinds that they know by name")
         json.dumps(program, allow_nan=False)
         if not isinstance(program, dict) or not isinstance(program.get("draw"), str):
-            raise LawError(f'program {shown(program)}: expected {{"draw": ...}} (docs/devices.md).')
+            raise LawError(
+                f'program {shown(program)}: expected {{"draw": ...}} (docs/reference/draws.md).'
+            )
         return f"a browser draws it by {program['draw']!r}"
 
 

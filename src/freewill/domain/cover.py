@@ -162,7 +162,7 @@ class Cover(Mapping[str, Mechanism]):
         return list(self.menu)[place]
 
     def draw(self, choice: str, index: int, source: Source | None = None) -> tuple[str, Any]:
-        """Draw the name and then the report of an index, by the procedure of docs/devices.md."""
+        """Draw the name, then the report of an index, as docs/reference/draws.md says."""
         source = checked_source(source)
         name = self.announce(choice, source)
         return name, self.menu[name].draw(index, source)

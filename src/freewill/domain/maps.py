@@ -15,11 +15,13 @@ from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.mask import MOST_CELLS
 from freewill.domain.background import BACKGROUND_BYTES
 from freewill.domain.features import DEGREES, KINDS, Feature, check_features, read_features
-from freewill.errors import AlphabetError, ParameterError, several, shown
+from freewill.errors import AlphabetError, ParameterError, printable, several, shown
 
 CELLS = 1000
 """Cells of a map about, unless a number or a side is given."""
 _NAMES = ("name", "NAME", "Name", "title")
+_IN_DEGREES = ("CRS84", "4326", "4258", "4269", "4979")
+"""How the names of systems end whose coordinates are degrees, or differ from them by a metre."""
 _FINEST = 2000.0
 """A shape is drawn to this part of the map's longer side: half a pixel of a large screen."""
 _DIGITS = 5
@@ -39,8 +41,8 @@ class MapGrid:
     >>> shape = {"type": "Polygon", "coordinates": [ring]}
     >>> area = {"type": "Feature", "properties": {"name": "Old Town"}, "geometry": shape}
     >>> made = fw.map_grid({"type": "FeatureCollection", "features": [area]}, cell=1.0)
-    >>> made.unread, made.positions
-    (0, (4, 4))
+    >>> made.unread, made.positions, made.properties
+    (0, (4, 4), ('name',))
     """
 
     grid: Grid
@@ -49,19 +51,27 @@ class MapGrid:
     """Features that cannot be drawn: without a geometry, or a collection of several."""
     positions: tuple[int, int]
     """Of all shapes as they were, and as they are drawn."""
+    properties: tuple[str, ...]
+    """Of the features, one of which may hold their names."""
 
 
 def map_grid(
-    geojson: Any, cell: float | None = None, cells: int | None = None, *, mask: bool = True
+    geojson: Any,
+    cell: float | None = None,
+    cells: int | None = None,
+    *,
+    mask: bool = True,
+    name: str | None = None,
 ) -> MapGrid:
     """Return a grid of square cells over the areas of a map, and the map as its background.
 
     `geojson` is a FeatureCollection in degrees (WGS 84, RFC 7946). Features have a `name` and a
     `kind` among their properties: area, water, road or place; without a kind, polygons are areas,
-    lines roads and points places. Cells have a side of `cell` kilometres, or are about as many as
-    `cells`. With a `mask`, cells that no area overlaps are left out: whoever lives in an area, at
-    its very border too, finds their cell. The mask is made of the shapes as they are; those that
-    are drawn are simplified to half a pixel, and further until a survey may hold them.
+    lines roads and points places. `name` is the property with the names, if it has another. Cells
+    have a side of `cell` kilometres, or are about as many as `cells`. With a `mask`, cells that no
+    area overlaps are left out: whoever lives in an area, at its very border too, finds their cell.
+    The mask is made of the shapes as they are; those that are drawn are simplified to half a pixel,
+    and further until a survey may hold them.
 
     O(positions + cells * areas).
 
@@ -72,7 +82,7 @@ def map_grid(
     >>> print(made.grid)
     39 of 7 x 9 cells of 0.249 x 0.25 km
     """
-    plain, unread = _plain(geojson)
+    plain, unread, properties = _plain(geojson, name)
     check_features(plain, (_FARTHEST, _FARTHEST))
     features = read_features(plain)
     areas = [one for one in features if one.kind == "area" and one.form == "Polygon"]
@@ -84,43 +94,71 @@ def map_grid(
     counts = [sum(map(len, _positions_of(some))) for some in (features, read_features(drawn))]
     said = next((plain.get(name) for name in ("attribution", "copyright") if plain.get(name)), None)
     source = {"attribution": said} if isinstance(said, str) and len(said) <= LONGEST_TITLE else {}
-    return MapGrid(grid, {"geojson": drawn, **source}, unread, (counts[0], counts[1]))
+    positions = (counts[0], counts[1])
+    return MapGrid(grid, {"geojson": drawn, **source}, unread, positions, properties)
 
 
-def _plain(geojson: Any) -> tuple[dict[str, Any], int]:
-    """Return features with their names and kinds alone, and how many cannot be drawn."""
+def _plain(geojson: Any, name: str | None) -> tuple[dict[str, Any], int, tuple[str, ...]]:
+    """Return features with names and kinds alone, how many cannot be drawn, and all properties."""
     whole = isinstance(geojson, Mapping) and geojson.get("type") == "FeatureCollection"
     if not whole or not isinstance(geojson.get("features"), list | tuple):
         raise ParameterError(f"map={shown(geojson)}: expected a GeoJSON FeatureCollection.")
-    features = [one for one in geojson["features"] if _is_drawable(one)]
+    _check_degrees(geojson.get("crs"))
+    shapes = [_shape(one) for one in geojson["features"]]
+    features = [one for one, shape in zip(geojson["features"], shapes, strict=True) if shape]
     if not features:
         raise ParameterError("the map has no polygons, lines or points: nothing to lay a grid on.")
+    given = [_properties(one) for one in features]
+    properties = tuple(dict.fromkeys(key for one in given for key in one))
+    if name is not None and name not in properties:
+        there = ", ".join(printable(key) for key in properties) or "none"
+        raise ParameterError(f"no feature has the property {shown(name)}. There are: {there}.")
+    names = _NAMES if name is None else (name,)
     made = [
-        {
-            "type": "Feature",
-            "properties": _said(one.get("properties")),
-            "geometry": {name: one["geometry"].get(name) for name in ("type", "coordinates")},
-        }
-        for one in features
+        {"type": "Feature", "properties": _said(own, names), "geometry": shape}
+        for own, shape in zip(given, filter(None, shapes), strict=True)
     ]
     more = {key: geojson[key] for key in ("attribution", "copyright") if key in geojson}
-    left_out = len(geojson["features"]) - len(features)
-    return {"type": "FeatureCollection", "features": made, **more}, left_out
+    left_out = len(shapes) - len(features)
+    return {"type": "FeatureCollection", "features": made, **more}, left_out, properties
 
 
-def _is_drawable(feature: Any) -> bool:
+def _check_degrees(system: Any) -> None:
+    """Refuse a map that says itself that its numbers are no degrees."""
+    properties = _properties(system)
+    name = properties.get("name")
+    if isinstance(name, str) and not name.endswith(_IN_DEGREES):
+        raise ParameterError(
+            f"the map says that its coordinates are those of {shown(name)}: expected degrees "
+            f"(WGS 84, longitude first). Save it again in EPSG:4326."
+        )
+
+
+def _properties(feature: Any) -> Mapping[str, Any]:
+    given = feature.get("properties") if isinstance(feature, Mapping) else None
+    return given if isinstance(given, Mapping) else {}
+
+
+def _shape(feature: Any) -> dict[str, Any] | None:
+    """Return what can be drawn of a feature; parts that have no positions are nothing."""
     geometry = feature.get("geometry") if isinstance(feature, Mapping) else None
-    return isinstance(geometry, Mapping) and geometry.get("type") != "GeometryCollection"
+    if not isinstance(geometry, Mapping) or geometry.get("type") == "GeometryCollection":
+        return None
+    form, nested = geometry.get("type"), geometry.get("coordinates")
+    if isinstance(form, str) and form.startswith("Multi") and isinstance(nested, list | tuple):
+        nested = [part for part in nested if part != []]
+    return None if nested in ([], ()) else {"type": form, "coordinates": nested}
 
 
-def _said(properties: Any) -> dict[str, str]:
-    """Return the name and the kind of a feature, where they are such."""
-    given = properties if isinstance(properties, Mapping) else {}
-    names: list[Any] = [given.get(key) for key in _NAMES]
-    texts = [" ".join(name.split()) for name in names if is_whole_text(name) and name.strip()]
-    shown_name = "".join(letter for letter in texts[0] if letter.isprintable()) if texts else ""
+def _said(properties: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, str]:
+    """Return the name and the kind of a feature, where they are such; numbers name districts."""
+    given: list[Any] = [properties.get(key) for key in names]
+    texts = [str(one) if type(one) is int else one for one in given]
+    lines = [" ".join(one.split()) for one in texts if is_whole_text(one) and one.strip()]
+    shown_name = "".join(letter for letter in lines[0] if letter.isprintable()) if lines else ""
     said = {"name": shown_name[:LONGEST_TITLE]} if shown_name.strip() else {}
-    return {**said, "kind": given["kind"]} if given.get("kind") in KINDS else said
+    kind = properties.get("kind")
+    return {**said, "kind": kind} if kind in KINDS else said
 
 
 def _bounds(features: list[Feature] | tuple[Feature, ...]) -> FloatArray:
@@ -130,7 +168,12 @@ def _bounds(features: list[Feature] | tuple[Feature, ...]) -> FloatArray:
     if np.any(np.abs(ends) > DEGREES):
         raise ParameterError(
             f"the map reaches from {ends[0].tolist()} to {ends[1].tolist()}: expected degrees of "
-            f"longitude and latitude (WGS 84, as GeoJSON has them). Save it again in EPSG:4326."
+            f"longitude and latitude, in this order (WGS 84). Save it again in EPSG:4326."
+        )
+    if ends[1, 0] - ends[0, 0] > DEGREES[0]:
+        raise ParameterError(
+            f"the map reaches from {ends[0, 0]:g} to {ends[1, 0]:g} degrees of longitude: expected "
+            f"at most 180. A grid does not cross the 180th meridian: keep the areas to one side."
         )
     if np.any(ends[0] >= ends[1]):
         raise ParameterError("the map has no extent: expected areas, lines or several points.")

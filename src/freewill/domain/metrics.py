@@ -18,6 +18,8 @@ def emd(theta: ArrayLike, other: ArrayLike, alphabet: Alphabet) -> float:
     variation; in the plane exact optimal transport, by POT where it is installed and by
     linprog (HiGHS), slower, where it is not. Both arguments are normalised first.
 
+    O(k) on a line and for labels; about O(k^3) in the plane.
+
     >>> import freewill as fw
     >>> emd([1, 0, 0], [0, 0, 1], fw.Linear(0, 2))
     2.0
@@ -80,6 +82,8 @@ def transport_by_linear_program(supply: FloatArray, demand: FloatArray, costs: F
 def total_variation(theta: ArrayLike, other: ArrayLike) -> float:
     """Half the l1 distance.
 
+    O(k).
+
     >>> total_variation([1, 0], [0, 1])
     1.0
     """
@@ -90,6 +94,8 @@ def total_variation(theta: ArrayLike, other: ArrayLike) -> float:
 
 def l2(theta: ArrayLike, other: ArrayLike) -> float:
     """Euclidean distance.
+
+    O(k).
 
     >>> l2([0, 3], [4, 0])
     5.0
@@ -105,6 +111,8 @@ def kl(theta: ArrayLike, other: ArrayLike) -> float:
     """Kullback-Leibler divergence sum theta log(theta / other), infinite where other misses mass.
 
     Weights must be >= 0; they are taken as they are, so give two distributions.
+
+    O(k).
 
     >>> kl([0.5, 0.5], [0.5, 0.5]), kl([1, 0], [0, 1])
     (0.0, inf)

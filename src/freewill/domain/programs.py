@@ -1,7 +1,7 @@
 """Mechanisms as data: how a browser draws reports of a kind that it does not know by name.
 
-A program is a JSON object that `Mechanism.program` gives and docs/devices.md defines. freewill.js
-draws by it, after it has verified that the promise is kept.
+A program is a JSON object, given by `Mechanism.program`; docs/reference/draws.md defines it.
+freewill.js draws by it, after it has verified that the promise is kept.
 """
 
 import math
@@ -103,7 +103,7 @@ def _whole(mechanism: Mechanism) -> Spec | None:
         raise SpecError(
             f"{mechanism} has a program with draw={shown(program.get('draw'))}: expected one of "
             f"{', '.join(DRAWS)}, which browsers know. Let its program() return one of these "
-            f"(docs/devices.md), or None where no browser can draw it."
+            f"(docs/reference/draws.md), or None where no browser can draw it."
         )
     promise: Any = mechanism.guarantee()
     kind, epsilon = "ldp", math.inf

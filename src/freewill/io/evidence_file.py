@@ -51,6 +51,8 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     block by block. Periods are kept, each in rows of its own. The file appears under its name only
     when it is complete.
 
+    O(rows).
+
     >>> import freewill as fw, tempfile
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> evidence = fw.collect([(coin, [0, 0, 1])])
@@ -101,6 +103,8 @@ def load_evidence(path: str | Path, hold: int = streams.HELD_BYTES) -> Evidence:
 
     Reports that do not repeat stay in the file if they are more than `hold` bytes: a solver then
     reads them anew for each pass, and an error tells if they are not the same any more.
+
+    O(rows); reports that are held take memory, others do not.
 
     >>> import freewill as fw, tempfile
     >>> evidence = fw.collect([(fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0), [0, 0, 1])])

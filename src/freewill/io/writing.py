@@ -46,6 +46,8 @@ def write_reports(
     stands what was chosen, by question or as `careful + open`, and the file has the columns of each
     question. The file appears under its name only when it is complete.
 
+    O(rows).
+
     >>> import freewill as fw, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_reports(f"{folder}/reports.csv", [("mine", [7, 2])])

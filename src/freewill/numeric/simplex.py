@@ -30,6 +30,8 @@ def project(vector: ArrayLike) -> FloatArray:
 def normalise(vector: ArrayLike) -> FloatArray:
     """Set negative components to 0 and divide by the sum (section V-A of the paper).
 
+    O(k).
+
     >>> normalise([0.6, 0.6, -0.2])
     array([0.5, 0.5, 0. ])
     """

@@ -285,6 +285,8 @@ def error_without_privacy(theta: ArrayLike, people: int) -> float:
     and n = 100 it is 0.0090, and (N_x + sqrt(n)/k) / (n + sqrt(n)), where N_x people have x, has
     (1 - 1/k) / (1 + sqrt(n))^2 = 0.0074.
 
+    O(k).
+
     >>> round(error_without_privacy([0.1] * 10, 100), 6)
     0.009
     """
@@ -306,6 +308,8 @@ def krr_error_bound(
     eps[n] of eq. 8, and is exact when all epsilons are equal. `people` says how many chose each
     epsilon (one each by default).
 
+    O(k + epsilons).
+
     >>> round(krr_error_bound([0.5, 0.5], [1.0], [100]), 6)
     0.023413
     """
@@ -323,6 +327,8 @@ def rappor_error_bound(
 
     The bound is (1 - sum theta^2)/n + (1/n) k e^(eps[n]/2) / (e^(eps[n]/2) - 1)^2, with eps[n] of
     eq. 13, and is exact when all epsilons are equal.
+
+    O(k + epsilons).
 
     >>> round(rappor_error_bound([0.5, 0.5], [1.0], [100]), 6)
     0.083354

@@ -98,7 +98,10 @@ def _inverted(table: FloatArray, errors: FloatArray, level: float) -> tuple[floa
 
     tail = (1 - level) / 2
     low, middle, high = (_crossing(above, share) for share in (tail, 0.5, 1 - tail))
-    point, least, most = (mutual_information(at(one)) for one in (middle, low, high))
+    # Without any dependence there is no information, whatever the logarithms round to.
+    point, least, most = (
+        mutual_information(at(one)) if one else 0.0 for one in (middle, low, high)
+    )
     return point, min(least, point), max(most, point)
 
 

@@ -355,6 +355,8 @@ def fit(
     same alphabet, or a theta, which saves steps, and no result depends on it. `on_step` is called
     with a `Step` (number, gap, log_likelihood) after each step of the method.
 
+    The cost is that of the method; what is asked later is computed once, when it is first needed.
+
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> monday = fw.fit(fw.collect([(coin, [0, 1], [600, 400])]))

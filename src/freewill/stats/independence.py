@@ -86,6 +86,8 @@ def independent(evidence: Evidence, one: str, other: str, level: float = 0.95) -
     strong the noise, if mechanisms were chosen without regard to the values (`fw.check_choice`).
     Two certified solves and at most 5,000 permutations.
 
+    The cost is that of its permutations, each O(people).
+
     >>> import numpy as np, freewill as fw
     >>> yes_no = fw.Categorical(["yes", "no"])
     >>> pair = fw.Each(vote=fw.KRR(yes_no, 2.0), member=fw.KRR(yes_no, 2.0))

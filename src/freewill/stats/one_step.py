@@ -31,6 +31,9 @@ def information(
     value that nobody seems to have is not taken for certain. `on_step` is called with a `Step`
     (number, gap, log_likelihood) after each step to it.
 
+    The cost is that of `gibu`, one k x k matrix a mechanism, and O(k^3) to invert their sum; from
+    1,025 values on, one solve for each functional that is asked for.
+
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> fisher = fw.information(fw.collect([(coin, [0], [600]), (coin, [1], [400])]))
@@ -59,6 +62,8 @@ def one_step(
     not depend on it, but for the tolerance. `on_step` is called with a `Step` (number, gap,
     log_likelihood, share of the work done) after each one to the maximum, and after the last of
     all.
+
+    The cost is that of `information`.
 
     >>> import freewill as fw
     >>> line = fw.Linear(0, 9)

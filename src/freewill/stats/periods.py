@@ -53,6 +53,8 @@ def with_periods(parts: Iterable[Sequence[Any]], beside: Parts = frozenset()) ->
     to it no more; the last period may go on, and has None. Periods may leave days out, and may not
     overlap. `beside` are digests of more that the sum was put together from.
 
+    O(outputs of all periods).
+
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> first, second = fw.collect([(coin, [0, 0, 1])]), fw.collect([(coin, [1])])

@@ -1,7 +1,8 @@
 """What evidence was put together from, and what shows that two bodies of it are of the same people.
 
-Evidence that is merged keeps the digest of each of its parts, and evidence of files of reports
-those of the files, in memory and in its own file. A digest of evidence says nothing that its counts
+Evidence that is merged keeps the digest of each of its parts, evidence of files of reports those of
+the files, and that of a store one of each period, which stays while it grows; in memory and in
+files. A digest of evidence says nothing that its counts
 do not. Evidence that others could have by chance, as that of a few people or of a coin, has none.
 """
 
@@ -128,7 +129,7 @@ def shared_people(one: Body, other: Body) -> str:
     if one.evidence.digests & other.evidence.digests:
         return (
             f"{one.name} and {other.name} have people in common: one was made from the other, or "
-            f"both from the same evidence or file of reports"
+            f"both from the same evidence, file of reports or store"
         )
     small, large = sorted((one, other), key=lambda body: body.evidence.people)
     if log_chance(small, large) < COINCIDENCE and contained(small, large):

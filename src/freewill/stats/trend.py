@@ -149,6 +149,8 @@ def trend(
     those of functionals are of different hypotheses. With `joint` p-values of functionals count
     that so many were looked at (Holm). A period of nobody, or of one person, is left out.
 
+    The cost is one fit a period, and up to 1,000 permutations.
+
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> weeks = {"2026-11-02": [600, 400], "2026-11-09": [580, 420], "2026-11-16": [540, 460]}

@@ -5,6 +5,7 @@
 import { cost } from "../device/budget.js";
 import { Menu } from "./answer-menu.js";
 import { failed } from "./answer-stage.js";
+import { OWN, valueShown } from "./answer-texts.js";
 import { chooserOf } from "./answer-value.js";
 import { make } from "./parts.js";
 
@@ -38,6 +39,12 @@ export class Asked {
   /** @returns {number} the index of the value that was chosen */
   get index() {
     return this.survey.encode(this.chooser?.value);
+  }
+
+  /** @returns {HTMLElement} the value that was chosen, as it is shown to the person */
+  get shown() {
+    const { where } = /** @type {import("./answer-value.js").Chooser} */ (this.chooser);
+    return make("span", OWN, make("strong", {}, valueShown(this.survey, this.survey.alphabet, this.index)), where ? `. ${where}` : "");
   }
 
   /** @returns {any} what its report costs; null before that is known */

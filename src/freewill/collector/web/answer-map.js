@@ -174,7 +174,7 @@ export class MapChooser {
   #field(axis, place) {
     const { bounds, columns, rows, cell } = this.grid;
     const ends = bounds ? [bounds.slice(0, 2), bounds.slice(2)] : [[0, columns * cell[0]], [0, rows * cell[1]]];
-    const [low, high] = ends[place].map((end) => words.pointed(String(Number(end.toPrecision(9)))));
+    const [low, high] = ends[place].map((end) => words.pointed(String(Number(end.toFixed(bounds ? 5 : 3)))));
     const span = filled(bounds ? TEXTS.value.degrees : TEXTS.value.kilometres, { low, high });
     const given = { type: "text", inputmode: "text", "aria-describedby": this.#fault.id };
     return field(`${TEXTS.value.axes[axis]}, ${span}`, { ...given, input: () => this.#typed() });
@@ -214,9 +214,17 @@ export class MapChooser {
       return;
     }
     this.#show(true);
-    const where = this.under.where(this.#index);
-    const point = pointText(this.grid.text(this.#index));
-    this.#chosen.textContent = `${filled(TEXTS.value.mark, { point })} ${where}`.trim();
+    this.#tell(TEXTS.value.mark, { point: pointText(this.grid.text(this.#index)) });
+  }
+
+  /** @type {(text: string, gaps: Record<string, unknown>) => void} where the mark is, by names first */
+  #tell(text, gaps) {
+    this.#chosen.replaceChildren(make("strong", {}, this.where), " ", filled(text, gaps));
+  }
+
+  /** Where the mark is, in words, if there are any. */
+  get where() {
+    return this.under.where(this.#index);
   }
 
   /** @type {(across: number, along: number) => [number, number]} the column and row there, or the nearest on the map */
@@ -279,7 +287,7 @@ export class MapChooser {
     this.#show(false);
     const [column, row] = this.#at.map((place) => place + 1);
     const gaps = { point: pointText(grid.text(index)), column, row, columns, rows };
-    this.#chosen.textContent = `${filled(TEXTS.value.cell, gaps)} ${this.under.where(index)}`.trim();
+    this.#tell(TEXTS.value.cell, gaps);
   }
 
   /** @param {boolean} open whether the cell is not chosen yet */

@@ -12,7 +12,7 @@ import { receiptStep } from "./answer-receipt.js";
 import { letters, madeBy, promise, protectionName, reportWords } from "./answer-report.js";
 import { complain, failed, foreign, show, step, stop, tell } from "./answer-stage.js";
 import { withinWords } from "./answer-way.js";
-import TEXTS, { OWN, nameSaid, questionSaid, shown, told, valueShown, words } from "./answer-texts.js";
+import TEXTS, { dayText, nameSaid, questionSaid, shown, told, words } from "./answer-texts.js";
 import { button, byId, field, make } from "./parts.js";
 
 /** @typedef {import("./answer-way.js").Way} Way */
@@ -67,7 +67,7 @@ export class Page {
     if (way.foreign) this.#stop(() => stop(TEXTS.errors.heading, TEXTS.errors.other, TEXTS.unable.nothing));
     else if (way.receipt !== null) this.receipt("earlier");
     else if (way.row !== null) this.report(way.due === null ? "perhaps" : "due");
-    else if (closed !== null) this.#stop(() => stop(TEXTS.closed.heading, filled(TEXTS.closed.text, { day: closed })));
+    else if (closed !== null) this.#stop(() => stop(TEXTS.closed.heading, filled(TEXTS.closed.text, { day: dayText(closed) })));
     else this.value();
   }
 
@@ -181,10 +181,10 @@ export class Page {
     const say = TEXTS.several;
     const entries = this.#asked.map((one, number) => {
       const { survey, silent, chosen: [choice, epsilon] } = one;
-      const value = silent ? say.unanswered : valueShown(survey, survey.alphabet, one.index);
       const name = nameSaid(survey, choice).text;
       const by = epsilon === null ? name : filled(TEXTS.strength.named, { name, epsilon: epsilonText(epsilon) });
-      const about = make("p", {}, make("strong", OWN, value), silent ? null : ". ", silent ? null : filled(say.protected, { name: by }));
+      const value = silent ? [make("strong", {}, say.unanswered)] : [one.shown, make("br"), filled(say.protected, { name: by })];
+      const about = make("p", {}, ...value);
       const change = button(say.again, () => this.value(number), { "aria-label": `${say.again}: ${one.name}` });
       return make("li", { class: "card" }, make("h3", {}, shown(questionSaid(survey, one.name))), about, change);
     });
@@ -220,11 +220,10 @@ export class Page {
     const buttons = make("div", { class: "row" }, draw, button(say.back, () => this.value(number)));
     const last = number + 1 === this.#asked.length;
     const once = last ? make("p", { class: "quiet" }, say.once) : make("p", { class: "check" }, same, label);
-    const own = make("strong", OWN, valueShown(survey, survey.alphabet, asked.index));
     const choose = form(menu, go, () => menu.missing ?? (last ? this.#beyond : null), once, buttons);
     for (const event of ["input", "change"]) choose.addEventListener(event, () => this.#spend());
     const about = this.several ? make("p", {}, shown(questionSaid(survey, asked.name))) : null;
-    this.at = show(step(this.#placed(asked, say.heading), about, make("p", {}, say.yours, own), choose), 1);
+    this.at = show(step(this.#placed(asked, say.heading), about, make("p", {}, say.yours, asked.shown), choose), 1);
     this.#spend();
   }
 
@@ -250,12 +249,12 @@ export class Page {
     else this.report(fresh ? "fresh" : "before");
   }
 
-  /** @returns {{name: string, survey: any, row: any, explained: any, index: number | null}[]} the report of each question */
+  /** @returns {{name: string, survey: any, row: any, explained: any, index: number | null, cost: any}[]} the report of each question */
   get #reports() {
     const { row } = this.way;
-    return this.#all.map(({ name, survey, explained, true: index }) => {
+    return this.#all.map(({ name, survey, explained, cost: price, true: index }) => {
       const own = this.several ? { mechanism: row.mechanism[name], value: row.value[name] } : row;
-      return { name, survey, row: own, explained, index };
+      return { name, survey, row: own, explained, index, cost: price };
     });
   }
 
@@ -283,9 +282,10 @@ export class Page {
     const say = TEXTS.report;
     const { way } = this;
     const { send_within: seconds } = this.survey;
-    const late = this.closed === null ? null : filled(TEXTS.closed.drawn, { day: this.closed });
+    const late = this.closed === null ? null : filled(TEXTS.closed.drawn, { day: dayText(this.closed) });
     const from = this.several ? TEXTS.several[why] : filled(say[why], { name: protectionName(this.survey, way.row) });
-    const sending = make("div", { class: "sending", role: "status" });
+    // What is said of the time before it is sent is said again while it is waited for.
+    const sending = make("div", { class: "sending", role: "status" }, seconds === null ? null : withinWords(seconds));
     const press = button(say.send, () => this.#send(press, sending), { class: "main" });
     const section = step(
       say.heading,
@@ -295,7 +295,6 @@ export class Page {
       this.several ? make("p", {}, say.final) : null,
       letters(say.exact, way.body),
       make("p", { class: "quiet address" }, filled(say.to, way), ". ", say.seen),
-      seconds === null ? null : make("p", {}, withinWords(seconds)),
       sending,
       make("div", { class: "row" }, press),
     );

@@ -17,6 +17,7 @@ import { draw, make } from "./parts.js";
  * @typedef {object} Drawn
  * @property {"labels" | "line" | "map"} kind
  * @property {any} over the alphabet
+ * @property {any} [background] of the survey, under a map of its places
  * @property {number[]} chances
  * @property {number} marked
  * @property {[number, number]} each
@@ -83,7 +84,8 @@ export function laidOut(survey, over, law, marked, sets = false) {
   });
   // Where all cells of a block are left out, none has a chance.
   const chances = sets ? sums.map((sum, at) => sum / Math.max(counts[at], 1)) : sums;
-  return { kind: over.kind === "grid" ? "map" : "line", over, chances, marked: marked < 0 ? -1 : place(marked), each: [wide, tall] };
+  const background = sameValues(over, survey.alphabet) ? survey.background : null;
+  return { kind: over.kind === "grid" ? "map" : "line", over, background, chances, marked: marked < 0 ? -1 : place(marked), each: [wide, tall] };
 }
 
 /** @type {(survey: any, over: any, law: number[], marked: number, sets: boolean) => Drawn} the own answer is always shown */
@@ -147,9 +149,9 @@ function bars({ over, chances, marked }, top) {
 }
 
 /** @type {(drawn: Drawn, top: number) => HTMLElement} pale is seldom: by the square root, so that much noise is seen beside little */
-function shades({ over, chances, marked, each: [wide, tall] }, top) {
-  const { node, plane } = mapFrame(over, { "aria-hidden": "true" });
-  plane.classList.add("heat");
+function shades({ over, background, chances, marked, each: [wide, tall] }, top) {
+  const { node, plane } = mapFrame(over, { "aria-hidden": "true" }, background);
+  plane.parentElement?.classList.add("heat");
   const across = Math.ceil(over.columns / wide);
   const box = (/** @type {number} */ at) => {
     const [column, row] = [(at % across) * wide, Math.floor(at / across) * tall];

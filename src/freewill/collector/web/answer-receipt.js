@@ -4,12 +4,13 @@
 
 import { explainOdds } from "../device/explain.js";
 import { filled } from "../device/figures.js";
+import { explainSum } from "../device/questionnaire.js";
 import { letters, madeBy, protectionName, reportWords } from "./answer-report.js";
 import { step } from "./answer-stage.js";
 import TEXTS, { questionSaid, shown, told, words } from "./answer-texts.js";
 import { button, make } from "./parts.js";
 
-/** @typedef {{name: string, survey: any, row: any}} Report of one question */
+/** @typedef {{name: string, survey: any, row: any, cost: any}} Report of one question */
 /** @typedef {{stored: number, known: number}} Answer what the collector said */
 
 /**
@@ -29,8 +30,9 @@ export function receiptStep(heading, { way, reports, answer, log }, send) {
   const { survey } = way;
   const counts = answer.stored ? say.counts[survey.period ?? "week"] : say.known;
   const cards = reports.map((report) => card(report, reports.length > 1));
-  const lines = [counts, ...reports.length > 1 ? [] : [say.tells, ...odds(reports[0])]];
-  const text = receiptText({ way, answer, log }, reports);
+  const tells = reports.length > 1 ? explainSum(new Map(reports.map(({ name, cost }) => [name, cost])), words) : [say.tells, ...odds(reports[0])];
+  const lines = [counts, ...tells];
+  const text = receiptText({ way, answer, log }, reports, lines);
   const sending = make("div", { class: "sending", role: "status" });
   const copy = button(say.copy, async () => {
     const done = await navigator.clipboard?.writeText(text).then(() => true).catch(() => false);
@@ -82,18 +84,21 @@ function numbers(way, answer, log) {
 /**
  * Return a receipt as a text to keep.
  *
- * @type {(sent: {way: any, answer: Answer, log: {number: number, head: string}}, reports: Report[]) => string}
+ * @type {(sent: {way: any, answer: Answer, log: {number: number, head: string}}, reports: Report[], said: string[]) => string}
  */
-function receiptText({ way, answer, log: { number, head } }, reports) {
+function receiptText({ way, answer, log: { number, head } }, reports, said) {
   const say = TEXTS.receipt;
   const { survey } = way;
   const title = told(survey, "title");
-  const asked = reports.map(({ survey: own }) => told(own, "question")).filter((said) => said !== null);
+  const asked = reports.map(({ survey: own }) => told(own, "question")).filter((one) => one !== null);
   const lines = [
     say.text,
     ...(title === null ? [] : [`${say.title}: ${title.text}`]),
-    ...asked.map((said) => `${say.question}: ${/** @type {any} */ (said).text}`),
+    ...asked.map((one) => `${say.question}: ${/** @type {any} */ (one).text}`),
     ...reports.map(({ survey: own, row }) => `${say.protection}: ${protectionName(own, row)}`),
+    "",
+    ...said,
+    "",
     `${say.survey}: ${way.id}`,
     `${say.log}: ${number}: ${head}`,
     `${say.sent}: ${way.body}`,

@@ -60,7 +60,7 @@ function said(survey, mechanism, value) {
     return [says(filled(TEXTS.report.sign, { sign: value, outputs: words.inDigits(outputs.size, 10) }))];
   }
   const index = encodeText(outputs, value);
-  const map = outputs.kind === "grid" ? mapOf(outputs, [index], survey.background) : null;
+  const map = outputs.kind === "grid" ? mapOf(outputs, [index], survey.background, index) : null;
   return [says(valueShown(survey, outputs, index)), map];
 }
 
@@ -121,9 +121,9 @@ function namedWords(survey, { alphabet, draws, support }, ones, value, says) {
   return [head, make("ul", { class: "named" }, ...listed), ...foot];
 }
 
-/** @type {(grid: any, cells: number[], background: any) => HTMLElement} */
-function mapOf(grid, cells, background) {
-  const { node, plane } = mapFrame(grid, { "aria-hidden": "true" }, background);
+/** @type {(grid: any, cells: number[], background: any, only?: number) => HTMLElement} where one cell is, it says in words, too */
+function mapOf(grid, cells, background, only = undefined) {
+  const { node, plane, under } = mapFrame(grid, { "aria-hidden": "true" }, background);
   plane.append(cellsPath(grid, cells));
-  return node;
+  return only === undefined ? node : make("div", {}, make("p", {}, under.where(only)), node);
 }

@@ -107,6 +107,11 @@ export function valueSaid(survey, alphabet, index) {
   return { text: unit ? `${text} ${words.unit(unit, Math.abs(alphabet.decode(index)))}` : text, lang: null };
 }
 
+/** @type {(day: string) => string} a day as it is written, 2026-11-18, as people say it */
+export function dayText(day) {
+  return new Intl.DateTimeFormat(words.language, { dateStyle: "long", timeZone: "UTC" }).format(new Date(day));
+}
+
 /** @type {(text: string) => string} the coordinates of a cell */
 export function pointText(text) {
   return text.split(" ").map((part) => words.pointed(part)).join(" ");

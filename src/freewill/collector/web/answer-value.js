@@ -10,9 +10,9 @@ import { field, group, make, newId, radio } from "./parts.js";
 
 /** @typedef {string | number | [number, number] | null} Value */
 /**
- * `value` is what was chosen, null before; `focus` goes to where it can be chosen.
+ * `value` is what was chosen, null before; `where` says it once more in words, on a map; `focus` goes to where it can be chosen.
  *
- * @typedef {{node: HTMLElement, value: Value, focus(): void}} Chooser
+ * @typedef {{node: HTMLElement, value: Value, where?: string, focus(): void}} Chooser
  */
 
 const SHORT_LIST = 12;

@@ -13,7 +13,7 @@ import TEXTS, { nameSaid, words } from "./answer-texts.js";
 import { make } from "./parts.js";
 
 /** Values up to which the whole law is worked with. */
-const LARGEST = 512;
+const LARGEST = 1024;
 const PEOPLE = [1000, 10_000, 100_000, 1_000_000];
 /** Products of the law and a vector that a phone has the time for. */
 const WORK = 1e8;
@@ -73,7 +73,7 @@ export function madeUp(mechanism) {
   const { bits } = factsOf(mechanism);
   const truth = scaled(Array.from({ length: alphabet.size }, (_, index) => shape(alphabet, index)));
   const law = truth.map((_, index) => /** @type {Float64Array} */ (chancesFrom(mechanism, index)));
-  const expected = truth.map((_, y) => truth.reduce((sum, share, x) => sum + share * law[x][y], 0));
+  const expected = mixed(law, truth);
   for (const people of PEOPLE) {
     const noise = normals(7);
     const shares = expected.map((share) => Math.max(0, share + noise() * Math.sqrt((share * (1 - share)) / people)));
@@ -101,17 +101,30 @@ function shape(alphabet, index) {
   return hill(at, [0.3, 0.6], 0.15) + 0.6 * hill(at, [0.72, 0.3], 0.1) + 0.01;
 }
 
-/** @type {(law: ArrayLike<number>[], reports: number[], people: number) => number[]} by expectation and maximisation */
+/** @type {(law: Float64Array[], shares: number[]) => number[]} how often each report comes */
+function mixed(law, shares) {
+  const sums = new Array(shares.length).fill(0);
+  law.forEach((row, x) => {
+    for (let y = 0; y < sums.length; y += 1) sums[y] += shares[x] * row[y];
+  });
+  return sums;
+}
+
+/** @type {(law: Float64Array[], reports: number[], people: number) => number[]} by expectation and maximisation */
 function likeliest(law, reports, people) {
   let theta = reports.map(() => 1 / reports.length);
   let before = -Infinity;
   for (let left = Math.ceil(WORK / (2 * reports.length ** 2)); left > 0; left -= 1) {
-    const expected = reports.map((_, y) => theta.reduce((sum, own, x) => sum + own * law[x][y], 0));
+    const expected = mixed(law, theta);
     const likelihood = reports.reduce((sum, share, y) => sum + share * Math.log(expected[y]), 0);
     if (people * (likelihood - before) < LEAST_GAIN) break;
     before = likelihood;
     const ratios = reports.map((share, y) => share / expected[y]);
-    theta = theta.map((own, x) => own * ratios.reduce((sum, ratio, y) => sum + ratio * law[x][y], 0));
+    theta = theta.map((own, x) => {
+      let sum = 0;
+      for (let y = 0; y < ratios.length; y += 1) sum += ratios[y] * law[x][y];
+      return own * sum;
+    });
   }
   return scaled(theta);
 }

@@ -30,7 +30,7 @@ async function fetched(id) {
   const { survey, ...head } = JSON.parse(text);
   // The survey as it stands there: an object would not keep the order of names that are numbers.
   const own = survey && text.slice(text.indexOf(SURVEY) + SURVEY.length - 1, text.lastIndexOf("}"));
-  return { good: response.ok, head, text: own };
+  return { good: response.ok, status: response.status, head, text: own };
 }
 
 /**
@@ -111,6 +111,7 @@ function languages(survey = null) {
     speak(tag);
     byId("tongue").textContent = TEXTS.tongue;
     if (survey) head(survey);
+    else byId("title").textContent = document.title = TEXTS.survey;
   };
   select.replaceChildren(...options);
   select.onchange = () => {
@@ -134,9 +135,11 @@ async function main() {
     showing(() => stop(TEXTS.errors.heading, TEXTS.errors.unreachable, reload()));
     return;
   }
-  const { good, head: about, text } = answer;
+  const { good, status, head: about, text } = answer;
   if (!good) {
-    showing(() => stop(TEXTS.errors.heading, foreign(about?.error), foreign(about?.["what to do"])));
+    const lost = status === 404;
+    const why = () => (lost ? [TEXTS.errors.unknown] : [foreign(about?.error), foreign(about?.["what to do"])]);
+    showing(() => stop(TEXTS.errors.heading, ...why()));
     return;
   }
   const id = kind === "s" ? about.id : key;

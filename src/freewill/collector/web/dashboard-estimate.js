@@ -132,7 +132,7 @@ function maps(estimate, theme, width, background) {
   const shape = (rows * alphabet.cell[1]) / (columns * alphabet.cell[0]);
   // Titles of axes take the room that a phone has for the map.
   const titled = (title) => (width < NARROW ? "" : title);
-  const room = (stacked ? Math.min(width, 760) : width / 2) - (width < NARROW ? 80 : 130);
+  const room = (stacked ? Math.min(width, 760) : width / 2) - (width < NARROW ? 110 : 130);
   const tall = Math.min(560, Math.max(140, room * shape)) + (width < NARROW ? 70 : 90);
   // Between two maps stand the scale of the one and the numbers of the other.
   const each = (1 - BETWEEN / Math.max(width - 2 * BETWEEN, BETWEEN)) / 2;
@@ -146,7 +146,7 @@ function maps(estimate, theme, width, background) {
     const [left, right] = stacked ? [0, 1] : [(1 - each) * place, each + (1 - each) * place];
     const share = wanted.length === 1 || !stacked ? [0, 1] : place === 0 ? [0.56, 1] : [0, 0.44];
     const pixels = [room / (across.high - across.low), (room * shape) / (up.high - up.low)];
-    const under = layersOf(background, theme, { x: `x${number}`, y: `y${number}` }, pixels);
+    const under = layersOf(background, theme, { x: `x${number}`, y: `y${number}` }, { across, up, pixels });
     layout.shapes.push(...under.shapes);
     layout.images.push(...under.images);
     data.push({

@@ -7,6 +7,7 @@ import { plain } from "./dashboard-charts.js";
 import { largestFirst, middleOf } from "./shapes.js";
 
 /** @typedef {import("./dashboard-charts.js").Theme} Theme */
+/** @typedef {{across: {low: number, high: number}, up: {low: number, high: number}, pixels: [number, number]}} View what is seen; pixels of a unit across and up */
 /** @typedef {{shapes: object[], images: object[], traces: object[], opacity: number, source: string}} Layers */
 
 /** Names that are tried; those without room are left out. */
@@ -22,10 +23,10 @@ const OVER = 0.72;
  * @param {any} background of the survey; null without
  * @param {Theme} theme
  * @param {{x: string, y: string}} axes of the map: "x2"
- * @param {[number, number]} pixels of a unit across and up
+ * @param {View} view
  * @returns {Layers}
  */
-export function layersOf(background, theme, { x, y }, pixels) {
+export function layersOf(background, theme, { x, y }, view) {
   const source = background?.attribution ?? "";
   const layers = { shapes: [], images: [], traces: [], opacity: OVER, source };
   if (background?.image) {
@@ -36,7 +37,7 @@ export function layersOf(background, theme, { x, y }, pixels) {
   if (!background?.geojson) return { ...layers, opacity: 1 };
   const features = largestFirst(readFeatures(background.geojson));
   const shapes = features.flatMap((one) => shapesOf(one, theme, { x, y }));
-  return { ...layers, shapes, traces: namesOf(features, theme, { x, y }, pixels) };
+  return { ...layers, shapes, traces: namesOf(features, theme, { x, y }, view) };
 }
 
 /** @type {(feature: import("../device/background.js").Feature, theme: Theme, axes: {x: string, y: string}) => object[]} */
@@ -52,17 +53,18 @@ function shapesOf({ kind, form, parts }, theme, { x, y }) {
   return water ? [fill] : [fill, line];
 }
 
-/** @type {(features: import("../device/background.js").Feature[], theme: Theme, axes: {x: string, y: string}, pixels: [number, number]) => object[]} */
-function namesOf(features, theme, { x, y }, pixels) {
+/** @type {(features: import("../device/background.js").Feature[], theme: Theme, axes: {x: string, y: string}, view: View) => object[]} */
+function namesOf(features, theme, { x, y }, { across, up, pixels }) {
   /** @type {{name: string, kind: string, at: number[], half: number}[]} */
   const named = [];
-  for (const one of features.filter(({ name, form }) => name && form === "Polygon").slice(0, MANY)) {
+  for (const one of features.filter(({ name, form }) => name && form !== "LineString").slice(0, MANY)) {
     const [at, half] = [middleOf(one), (one.name.length * WIDE) / 2];
+    const inside = Math.min(at[0] - across.low, across.high - at[0]) * pixels[0] > half && at[1] > up.low && at[1] < up.high;
     const free = named.every((other) => {
-      const [aside, up] = [0, 1].map((axis) => Math.abs(at[axis] - other.at[axis]) * pixels[axis]);
-      return aside > half + other.half || up > TALL;
+      const [aside, above] = [0, 1].map((axis) => Math.abs(at[axis] - other.at[axis]) * pixels[axis]);
+      return aside > half + other.half || above > TALL;
     });
-    if (free) named.push({ name: one.name, kind: one.kind, at, half });
+    if (inside && free) named.push({ name: one.name, kind: one.kind, at, half });
   }
   if (named.length === 0) return [];
   const at = named.map((one) => one.at);

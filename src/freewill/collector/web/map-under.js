@@ -93,7 +93,7 @@ export class Under {
     }
   }
 
-  /** @type {(index: number) => string} where a cell is, in words; nothing where no name is known */
+  /** @type {(index: number) => string} where a cell is, in words; nothing where no name is near */
   where(index) {
     const { grid } = this;
     const place = grid.placeOf(index);

@@ -40,7 +40,9 @@ function dressed(element, given, children) {
     else if (value === true) element.setAttribute(name, "");
     else if (value !== null && value !== false) element.setAttribute(name, String(value));
   }
-  element.append(...children.filter((child) => child !== null));
+  const said = children.filter((child) => child !== null);
+  // A percent sign stays beside its number.
+  element.append(...said.map((child) => (typeof child === "string" ? child.replaceAll(" %", "\u00a0%") : child)));
   return element;
 }
 

@@ -26,8 +26,7 @@ function ringArea(ring) {
 export function middleOf(feature) {
   if (feature.form === "Point") return feature.parts[0][0];
   const ring = feature.parts.reduce((most, part) => (ringArea(part) > ringArea(most) ? part : most));
-  const [xs, ys] = [0, 1].map((axis) => ring.map((at) => at[axis]));
-  const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  const [[left, right], [top, bottom]] = [0, 1].map((axis) => endsOf(ring, axis));
   let [best, most] = [[(left + right) / 2, (top + bottom) / 2], -1];
   for (let i = 1; i < TRIED; i += 1) {
     for (let j = 1; j < TRIED; j += 1) {
@@ -37,6 +36,11 @@ export function middleOf(feature) {
     }
   }
   return best;
+}
+
+/** @type {(ring: number[][], axis: number) => [number, number]} which may have more positions than a call takes arguments */
+function endsOf(ring, axis) {
+  return ring.reduce(([low, high], { [axis]: at }) => [Math.min(low, at), Math.max(high, at)], [Infinity, -Infinity]);
 }
 
 /** @type {(ring: number[][], point: number[]) => number} how far a point is from the nearest side of a ring */

@@ -2,7 +2,7 @@
  * @file The chances that mechanisms toss coins by, from e^-x, to P bits.
  *
  * P leaves 192 bits and more to differences such as 1 - a: realised and claimed epsilon differ by less
- * than any double shows, and never to the wrong side (docs/devices.md).
+ * than any double shows, and never to the wrong side (docs/reference/draws.md).
  */
 
 import { Chance, HALF, coin } from "./draws.js";

@@ -2,7 +2,7 @@
  * @file Programs made of others: reports that are mapped, sent together, or perhaps not sent at all.
  *
  * Each part is verified as if it stood alone; what the whole promises must be no less than what the
- * parts leave by the rules of composition (docs/devices.md).
+ * parts leave by the rules of composition (docs/reference/draws.md).
  */
 
 import { Linear, alphabetFromSpec, offsets } from "./alphabets.js";

@@ -1,7 +1,7 @@
 /**
  * @file e^-x and square roots in whole numbers: no floating point decides a draw.
  *
- * A dyadic is n / 2^q; a double is one, and so are products of doubles. docs/devices.md has the
+ * A dyadic is n / 2^q; a double is one, and so are products of doubles. docs/reference/draws.md has the
  * procedure, which freewill for Python follows digit by digit.
  */
 

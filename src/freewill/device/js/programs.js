@@ -1,6 +1,6 @@
 /**
  * @file Mechanisms that are data: a program says how a report is drawn, in the steps of
- * docs/devices.md. Before anything is drawn, the promise that comes with it is verified.
+ * docs/reference/draws.md. Before anything is drawn, the promise that comes with it is verified.
  */
 
 import { Linear, awayIn, offsets } from "./alphabets.js";

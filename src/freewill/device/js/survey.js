@@ -20,7 +20,8 @@ import { ADDED, checkWords, checkedTexts, lookOf } from "./wording.js";
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
 /** @typedef {import("./draws.js").Source} Source */
 /** @typedef {{mechanism: string, value: string, report_id: string}} ReportRow */
-/** @typedef {{name: string, mechanism: Mechanism, description: string | null, place: number}} Choice */
+/** @typedef {Mechanism & {epsilon?: number, rows?: readonly number[][], loss?: number}} Offered with what some kinds have */
+/** @typedef {{name: string, mechanism: Offered, description: string | null, place: number}} Choice */
 
 const VERSIONS = [1, 2];
 /** Of surveys with several questions. */
@@ -196,7 +197,7 @@ export class Survey {
    * Return the mechanism of this name or id.
    *
    * @param {string} name
-   * @returns {Mechanism}
+   * @returns {Offered}
    */
   find(name) {
     const mechanism = this.#mechanisms.get(name) ?? this.#mechanisms.get(this.nameOf(name));

@@ -169,11 +169,11 @@ export default {
       "leftOut": "Diese Zelle gehört nicht zur Umfrage: Nach ihr wird niemand gefragt. Wählen Sie eine andere.",
       "zoom": { "group": "Wie viel von der Karte zu sehen ist", "closer": "Näher", "further": "Weiter weg" },
       "where": {
-        "area": "Sie liegt in {area}.",
-        "at": "Sie liegt bei {place}.",
-        "areaAt": "Sie liegt in {area}, bei {place}.",
-        "place": "Sie liegt etwa {distance} {direction} von {place}.",
-        "both": "Sie liegt in {area}, etwa {distance} {direction} von {place}.",
+        "area": "In {area}.",
+        "at": "Bei {place}.",
+        "areaAt": "In {area}, bei {place}.",
+        "place": "Etwa {distance} {direction} von {place}.",
+        "both": "In {area}, etwa {distance} {direction} von {place}.",
         "directions": ["östlich", "nordöstlich", "nördlich", "nordwestlich", "westlich", "südwestlich", "südlich", "südöstlich"]
       },
       "cell": "Gewählt: die Zelle um {point} (Spalte {column} von {columns} von Westen, Reihe {row} von {rows} von Süden).",
@@ -316,8 +316,8 @@ export default {
     },
     "closed": {
       "heading": "Diese Umfrage ist geschlossen",
-      "text": "Sie nimmt seit {day} keine Antworten mehr an. Es wurde nichts gezogen und nichts gesendet.",
-      "drawn": "Die Umfrage ist seit {day} geschlossen. Falls Ihr Bericht rechtzeitig ankam, wird die Sammelstelle es sagen."
+      "text": "Sie nimmt seit dem {day} keine Antworten mehr an. Es wurde nichts gezogen und nichts gesendet.",
+      "drawn": "Die Umfrage ist seit dem {day} geschlossen. Falls Ihr Bericht rechtzeitig ankam, wird die Sammelstelle es sagen."
     },
     "unable": {
       "heading": "Diese Seite kann Ihre Antwort hier nicht schützen",
@@ -330,6 +330,7 @@ export default {
     "errors": {
       "heading": "Das hat nicht geklappt",
       "unreachable": "Die Sammelstelle antwortet nicht. Prüfen Sie Ihre Verbindung, und laden Sie die Seite neu.",
+      "unknown": "Unter dieser Adresse gibt es keine Umfrage. Vergleichen Sie den Link mit dem, den Sie bekommen haben, oder fragen Sie die, die Sie hierher geschickt haben.",
       "reload": "Seite neu laden",
       "unreadable": "Diese Seite kann die Umfrage nicht lesen.",
       "log": "Es lässt sich nicht sagen, ob allen dieselbe Umfrage gezeigt wurde. Es wurde nichts gezogen und nichts gesendet.",
@@ -353,7 +354,7 @@ export default {
       "truth": "Was bei ihnen wahr ist",
       "reports": "Was sie berichten",
       "found": "Was sich allein aus den Berichten errechnet",
-      "lesson": "Die Berichte ordnen {reports} dieser Menschen falsch ein; was daraus errechnet wird, {found}. Ein Bericht sagt wenig über einen Menschen. Viele zusammen sagen viel über alle."
+      "lesson": "Um aus Bild 2 Bild 1 zu machen, müsste man {reports} dieser Menschen anders einordnen, bei Bild 3 sind es {found}. Ein Bericht sagt wenig über einen Menschen. Viele zusammen sagen viel über alle."
     },
     "time": {
       "day": {"one": "{many} Tag", "other": "{many} Tagen"},
@@ -366,8 +367,7 @@ export default {
       "asking": "Es wird gefragt, welche Umfragen es gibt.",
       "none": "Hier gibt es keine Umfrage.",
       "away": "Die Sammelstelle antwortet nicht. Versuchen Sie es in einer Weile noch einmal.",
-      "closed": "(geschlossen)",
-      "untitled": "Eine Umfrage über {alphabet}"
+      "closed": "(geschlossen)"
     }
   }
 }

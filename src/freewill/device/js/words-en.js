@@ -146,11 +146,11 @@ export default {
       "leftOut": "That cell is left out of this survey: nobody is asked about it. Choose another.",
       "zoom": { "group": "How much of the map is shown", "closer": "Closer", "further": "Further away" },
       "where": {
-        "area": "It is in {area}.",
-        "at": "It is at {place}.",
-        "areaAt": "It is in {area}, at {place}.",
-        "place": "It is about {distance} {direction} of {place}.",
-        "both": "It is in {area}, about {distance} {direction} of {place}.",
+        "area": "In {area}.",
+        "at": "At {place}.",
+        "areaAt": "In {area}, at {place}.",
+        "place": "About {distance} {direction} of {place}.",
+        "both": "In {area}, about {distance} {direction} of {place}.",
         "directions": ["east", "north-east", "north", "north-west", "west", "south-west", "south", "south-east"]
       },
       "cell": "Chosen: the cell around {point} (column {column} of {columns} from the west, row {row} of {rows} from the south).",
@@ -293,8 +293,8 @@ export default {
     },
     "closed": {
       "heading": "This survey is closed",
-      "text": "It takes no more answers since {day}. Nothing was drawn and nothing was sent.",
-      "drawn": "The survey is closed since {day}. If your report arrived in time, the collector will say so."
+      "text": "It has taken no answers since {day}. Nothing was drawn and nothing was sent.",
+      "drawn": "The survey has been closed since {day}. If your report arrived in time, the collector will say so."
     },
     "unable": {
       "heading": "This page cannot protect your answer here",
@@ -307,6 +307,7 @@ export default {
     "errors": {
       "heading": "This did not work",
       "unreachable": "The collector does not answer. Look at your connection, and load the page again.",
+      "unknown": "There is no survey at this address. Compare the link with the one that you were given, or ask whoever sent you here.",
       "reload": "Load the page again",
       "unreadable": "This page cannot read the survey.",
       "log": "It cannot be told whether everyone was shown the same survey. Nothing was drawn and nothing was sent.",
@@ -330,7 +331,7 @@ export default {
       "truth": "What is true of them",
       "reports": "What they report",
       "found": "What is worked out from the reports alone",
-      "lesson": "The reports put {reports} of these people in the wrong place; what is worked out puts {found} there. One report says little about one person. Many together say much about all."
+      "lesson": "To turn picture 2 into picture 1, {reports} of these people would have to be moved; for picture 3 it is {found}. One report says little about one person. Many together say much about all."
     },
     "time": {
       "day": {"one": "{many} day", "other": "{many} days"},
@@ -343,8 +344,7 @@ export default {
       "asking": "Asking which surveys there are.",
       "none": "There is no survey here.",
       "away": "The collector does not answer. Try again in a while.",
-      "closed": "(closed)",
-      "untitled": "A survey over {alphabet}"
+      "closed": "(closed)"
     }
   }
 }

@@ -174,11 +174,11 @@ export default {
       "leftOut": "Esa celda no forma parte de la encuesta: no se pregunta a nadie por ella. Elija otra.",
       "zoom": { "group": "Cuánto del mapa se muestra", "closer": "Acercar", "further": "Alejar" },
       "where": {
-        "area": "Está en {area}.",
-        "at": "Está junto a {place}.",
-        "areaAt": "Está en {area}, junto a {place}.",
-        "place": "Está a unos {distance} {direction} de {place}.",
-        "both": "Está en {area}, a unos {distance} {direction} de {place}.",
+        "area": "En {area}.",
+        "at": "Junto a {place}.",
+        "areaAt": "En {area}, junto a {place}.",
+        "place": "A unos {distance} {direction} de {place}.",
+        "both": "En {area}, a unos {distance} {direction} de {place}.",
         "directions": ["al este", "al noreste", "al norte", "al noroeste", "al oeste", "al suroeste", "al sur", "al sureste"]
       },
       "cell": "Elegida: la celda alrededor de {point} (columna {column} de {columns} desde el oeste, fila {row} de {rows} desde el sur).",
@@ -264,7 +264,7 @@ export default {
       "final": "No se volverá a sortear, aunque no lo envíe: nadie puede sortear hasta que un informe le guste.",
       "exact": "El mensaje entero, letra por letra:",
       "to": "Se envía a {address}",
-      "seen": "La red ve que usted envía algo, y desde dónde, como con cualquier página. El programa del recolector no guarda ninguna dirección ni más hora que el día.",
+      "seen": "La red ve que usted envía algo, y desde dónde, como con cualquier página. El programa del recolector no guarda ninguna dirección ni la hora, solo el día.",
       "within": "Se enviará en un plazo de {time} después de pulsar Enviar, en un momento sorteado al azar, que no dice cuándo respondió. Puede cerrar la página; entonces se enviará cuando vuelva a abrirla.",
       "send": "Enviar",
       "again": "Intentar de nuevo",
@@ -335,6 +335,7 @@ export default {
     "errors": {
       "heading": "Esto no ha funcionado",
       "unreachable": "El recolector no responde. Revise su conexión y vuelva a cargar la página.",
+      "unknown": "No hay ninguna encuesta en esta dirección. Compare el enlace con el que recibió, o pregunte a quien le envió aquí.",
       "reload": "Volver a cargar la página",
       "unreadable": "Esta página no puede leer la encuesta.",
       "log": "No se puede saber si a todo el mundo se le mostró la misma encuesta. No se ha sorteado ni enviado nada.",
@@ -350,7 +351,7 @@ export default {
       "contact": "Contacto",
       "consent": "Su consentimiento",
       "missing": "Marque primero la casilla de arriba: la encuesta pide su consentimiento.",
-      "unsent": "Que la haya marcado no se guarda ni se envía."
+      "unsent": "No se guarda ni se envía si la ha marcado."
     },
     "why": {
       "ask": "¿Por qué ayuda una respuesta equivocada?",
@@ -358,7 +359,7 @@ export default {
       "truth": "Lo que es verdad de ellas",
       "reports": "Lo que informan",
       "found": "Lo que se calcula solo con los informes",
-      "lesson": "Los informes colocan mal a {reports} de estas personas; lo que se calcula con ellos, a {found}. Un informe dice poco de una persona. Muchos juntos dicen mucho de todas."
+      "lesson": "Para pasar de la imagen 2 a la imagen 1 habría que cambiar de sitio al {reports} de estas personas; desde la imagen 3, al {found}. Un informe dice poco de una persona. Muchos juntos dicen mucho de todas."
     },
     "time": {
       "day": {"one": "{many} día", "other": "{many} días"},
@@ -371,8 +372,7 @@ export default {
       "asking": "Buscando qué encuestas hay.",
       "none": "Aquí no hay ninguna encuesta.",
       "away": "El recolector no responde. Inténtelo de nuevo dentro de un rato.",
-      "closed": "(cerrada)",
-      "untitled": "Una encuesta sobre {alphabet}"
+      "closed": "(cerrada)"
     }
   }
 }

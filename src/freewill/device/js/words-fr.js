@@ -178,11 +178,11 @@ export default {
       "leftOut": "Cette case ne fait pas partie de l’enquête : personne n’est interrogé à son sujet. Choisissez-en une autre.",
       "zoom": { "group": "La partie de la carte qui est montrée", "closer": "Rapprocher", "further": "Éloigner" },
       "where": {
-        "area": "Elle est dans {area}.",
-        "at": "Elle est à {place}.",
-        "areaAt": "Elle est dans {area}, à {place}.",
-        "place": "Elle est à environ {distance} {direction} de {place}.",
-        "both": "Elle est dans {area}, à environ {distance} {direction} de {place}.",
+        "area": "Dans {area}.",
+        "at": "Près de {place}.",
+        "areaAt": "Dans {area}, près de {place}.",
+        "place": "À environ {distance} {direction} de {place}.",
+        "both": "Dans {area}, à environ {distance} {direction} de {place}.",
         "directions": ["à l’est", "au nord-est", "au nord", "au nord-ouest", "à l’ouest", "au sud-ouest", "au sud", "au sud-est"]
       },
       "cell": "Choisi : la case autour de {point} (colonne {column} sur {columns} depuis l’ouest, rangée {row} sur {rows} depuis le sud).",
@@ -339,6 +339,7 @@ export default {
     "errors": {
       "heading": "Cela n’a pas fonctionné",
       "unreachable": "Le collecteur ne répond pas. Vérifiez votre connexion, puis rechargez la page.",
+      "unknown": "Il n’y a pas d’enquête à cette adresse. Comparez le lien avec celui que vous avez reçu, ou demandez à qui vous a envoyé ici.",
       "reload": "Recharger la page",
       "unreadable": "Cette page ne peut pas lire l’enquête.",
       "log": "On ne peut pas dire si la même enquête a été montrée à tout le monde. Rien n’a été tiré ni envoyé.",
@@ -354,7 +355,7 @@ export default {
       "contact": "Contact",
       "consent": "Votre consentement",
       "missing": "Cochez d’abord la case ci-dessus : l’enquête demande votre consentement.",
-      "unsent": "Que vous l’ayez cochée n’est ni conservé ni envoyé."
+      "unsent": "Que vous l’ayez cochée ou non, cela n’est ni conservé ni envoyé."
     },
     "why": {
       "ask": "En quoi une réponse fausse est-elle utile ?",
@@ -362,7 +363,7 @@ export default {
       "truth": "Ce qui est vrai d’elles",
       "reports": "Ce qu’elles rapportent",
       "found": "Ce qui se calcule à partir des seuls rapports",
-      "lesson": "Les rapports placent mal {reports} de ces personnes ; ce qu’on en calcule, {found}. Un rapport dit peu d’une personne. Beaucoup, ensemble, disent beaucoup de toutes."
+      "lesson": "Pour passer de l’image 2 à l’image 1, il faudrait déplacer {reports} de ces personnes ; de l’image 3, {found}. Un rapport dit peu d’une personne. Beaucoup, ensemble, disent beaucoup de toutes."
     },
     "time": {
       "day": {"one": "{many} jour", "other": "{many} jours"},
@@ -375,8 +376,7 @@ export default {
       "asking": "Recherche des enquêtes.",
       "none": "Il n’y a pas d’enquête ici.",
       "away": "Le collecteur ne répond pas. Réessayez dans un moment.",
-      "closed": "(close)",
-      "untitled": "Une enquête sur {alphabet}"
+      "closed": "(close)"
     }
   }
 }

@@ -181,11 +181,11 @@ export default {
       "leftOut": "Quella cella non fa parte del sondaggio: su di essa non si chiede nulla a nessuno. Sceglierne un’altra.",
       "zoom": { "group": "Quanta mappa si vede", "closer": "Più vicino", "further": "Più lontano" },
       "where": {
-        "area": "Si trova in {area}.",
-        "at": "Si trova presso {place}.",
-        "areaAt": "Si trova in {area}, presso {place}.",
-        "place": "Si trova a circa {distance} {direction} di {place}.",
-        "both": "Si trova in {area}, a circa {distance} {direction} di {place}.",
+        "area": "In {area}.",
+        "at": "Presso {place}.",
+        "areaAt": "In {area}, presso {place}.",
+        "place": "A circa {distance} {direction} di {place}.",
+        "both": "In {area}, a circa {distance} {direction} di {place}.",
         "directions": ["a est", "a nord-est", "a nord", "a nord-ovest", "a ovest", "a sud-ovest", "a sud", "a sud-est"]
       },
       "cell": "Scelta: la cella intorno a {point} (colonna {column} di {columns} da ovest, riga {row} di {rows} da sud).",
@@ -342,6 +342,7 @@ export default {
     "errors": {
       "heading": "Non ha funzionato",
       "unreachable": "Il centro di raccolta non risponde. Controllare la connessione e ricaricare la pagina.",
+      "unknown": "A questo indirizzo non c'è nessun sondaggio. Confrontare il link con quello ricevuto, o chiedere a chi l'ha mandata qui.",
       "reload": "Ricaricare la pagina",
       "unreadable": "Questa pagina non può leggere il sondaggio.",
       "log": "Non si può dire se a tutti è stato mostrato lo stesso sondaggio. Nulla è stato estratto e nulla è stato inviato.",
@@ -365,7 +366,7 @@ export default {
       "truth": "Che cosa è vero di loro",
       "reports": "Che cosa riferiscono",
       "found": "Che cosa si ricava dai soli rapporti",
-      "lesson": "Persone collocate male: {reports} dai rapporti, {found} da ciò che se ne ricava. Un rapporto dice poco di una persona. Molti insieme dicono molto di tutte."
+      "lesson": "Persone da spostare per ottenere l'immagine 1: {reports} dall'immagine 2, {found} dall'immagine 3. Un rapporto dice poco di una persona. Molti insieme dicono molto di tutte."
     },
     "time": {
       "day": {"one": "{many} giorno", "other": "{many} giorni"},
@@ -378,8 +379,7 @@ export default {
       "asking": "Ricerca dei sondaggi.",
       "none": "Qui non c'è nessun sondaggio.",
       "away": "Il centro di raccolta non risponde. Riprovare tra un po'.",
-      "closed": "(chiuso)",
-      "untitled": "Un sondaggio su {alphabet}"
+      "closed": "(chiuso)"
     }
   }
 }

@@ -182,18 +182,18 @@ export default {
       "leftOut": "Essa célula não faz parte da pesquisa: ninguém é perguntado sobre ela. Escolha outra.",
       "zoom": { "group": "Quanto do mapa aparece", "closer": "Aproximar", "further": "Afastar" },
       "where": {
-        "area": "Fica em {area}.",
-        "at": "Fica junto de {place}.",
-        "areaAt": "Fica em {area}, junto de {place}.",
-        "place": "Fica a cerca de {distance} {direction} de {place}.",
-        "both": "Fica em {area}, a cerca de {distance} {direction} de {place}.",
+        "area": "Em {area}.",
+        "at": "Junto de {place}.",
+        "areaAt": "Em {area}, junto de {place}.",
+        "place": "A cerca de {distance} {direction} de {place}.",
+        "both": "Em {area}, a cerca de {distance} {direction} de {place}.",
         "directions": ["a leste", "a nordeste", "a norte", "a noroeste", "a oeste", "a sudoeste", "a sul", "a sudeste"]
       },
       "cell": "Escolhida: a célula em torno de {point} (coluna {column} de {columns} a partir do oeste, linha {row} de {rows} a partir do sul).",
       "mark": "A marca está na célula em torno de {point}. Pressione Enter para escolhê-la.",
       "moves": {"ArrowUp": "Norte", "ArrowLeft": "Oeste", "ArrowRight": "Leste", "ArrowDown": "Sul"},
       "mover": "Mover a célula escolhida uma posição",
-      "next": "Seguinte: escolher uma proteção",
+      "next": "Próximo: escolher uma proteção",
       "that": "Isso"
     },
     "protection": {
@@ -343,6 +343,7 @@ export default {
     "errors": {
       "heading": "Isto não funcionou",
       "unreachable": "O coletor não responde. Verifique a sua conexão e carregue a página de novo.",
+      "unknown": "Não há nenhuma pesquisa neste endereço. Compare o link com o que recebeu, ou pergunte a quem o enviou aqui.",
       "reload": "Carregar a página de novo",
       "unreadable": "Esta página não consegue ler a pesquisa.",
       "log": "Não se pode dizer se a mesma pesquisa foi mostrada a todos. Nada foi sorteado e nada foi enviado.",
@@ -366,7 +367,7 @@ export default {
       "truth": "O que é verdade delas",
       "reports": "O que relatam",
       "found": "O que se calcula só com os relatos",
-      "lesson": "Os relatos colocam {reports} destas pessoas no lugar errado; o que se calcula deles, {found}. Um relato diz pouco de uma pessoa. Muitos juntos dizem muito de todas."
+      "lesson": "Para passar da imagem 2 à imagem 1, seria preciso mover {reports} destas pessoas; da imagem 3, {found}. Um relato diz pouco de uma pessoa. Muitos juntos dizem muito de todas."
     },
     "time": {
       "day": {"one": "{many} dia", "other": "{many} dias"},
@@ -379,8 +380,7 @@ export default {
       "asking": "Perguntando que pesquisas há.",
       "none": "Não há nenhuma pesquisa aqui.",
       "away": "O coletor não responde. Tente de novo daqui a pouco.",
-      "closed": "(encerrada)",
-      "untitled": "Uma pesquisa sobre {alphabet}"
+      "closed": "(encerrada)"
     }
   }
 }

@@ -117,6 +117,8 @@ class Alphabet(Protocol):
 def distances(alphabet: Alphabet) -> FloatArray:
     """Return the k x k matrix of distances: for small alphabets.
 
+    O(k^2).
+
     >>> import freewill as fw
     >>> distances(fw.Linear(0, 2))
     array([[0., 1., 2.],

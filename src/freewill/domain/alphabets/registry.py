@@ -37,6 +37,8 @@ _KINDS: dict[str, Callable[..., Any]] = {
 def alphabet_from_spec(spec: Any) -> Alphabet:
     """Rebuild an alphabet from its portable description.
 
+    O(values) for labels, O(1) for lines and boxes.
+
     >>> alphabet_from_spec(Linear(0, 9).spec()) == Linear(0, 9)
     True
     """

@@ -1,8 +1,8 @@
 """Coins of any dyadic probability, and e^-x in whole numbers: the same digits on every machine.
 
 No floating point enters: a double is m / 2^s, taken literally, and everything else is made from
-whole numbers by shifts, products and divisions that round down. `docs/devices.md` has the procedure
-as a contract, which the JavaScript client follows to the last bit.
+whole numbers by shifts, products and divisions that round down. docs/reference/draws.md has the
+procedure as a contract, which the JavaScript client follows to the last bit.
 """
 
 import math
@@ -195,7 +195,7 @@ class Chance(Dyadic):
 
     @property
     def written(self) -> list[Any]:
-        """Hexadecimal numerator and shift, as programs for browsers hold it (docs/devices.md)."""
+        """Hexadecimal numerator and shift, as programs hold it (docs/reference/draws.md)."""
         return [f"{self.numerator:x}", self.shift]
 
     @property

@@ -145,7 +145,7 @@ class AdversaryLoss:
 
     >>> import freewill as fw
     >>> promise = fw.Shokri(fw.Linear(0, 4), quality_loss=1.0).guarantee()
-    >>> round(promise.adversary_loss, 3), promise.user_loss, round(promise.entropy, 2)
+    >>> round(promise.adversary_loss, 3), round(promise.user_loss, 3), round(promise.entropy, 2)
     (1.0, 1.0, 2.18)
     """
 

@@ -53,6 +53,8 @@ class Asked(Mechanism):
     A report has for each attribute one byte, the number of the mechanism among the sorted names,
     and its report, as `Either` has.
 
+    Products cost those of the parts, attribute by attribute.
+
     >>> import freewill as fw
     >>> votes = fw.Categorical(["yes", "no"])
     >>> offers = {"careful": fw.KRR(votes, 0.5), "open": fw.KRR(votes, 2.0)}

@@ -77,7 +77,7 @@ class Mechanism(Protocol):
         return self._reports(checked_indices(values, self.alphabet.size, "value"), generator(rng))
 
     def draw(self, index: int, source: Source | None = None) -> Any:
-        """Draw the report of one index from random bytes, by the procedure of docs/devices.md.
+        """Draw the report of one index from random bytes, as docs/reference/draws.md says.
 
         The bytes are the operating system's unless a source is given. The law is that of
         `obfuscate`, in the same exact numbers; a report of bits is a row of bytes.
@@ -114,7 +114,7 @@ class Mechanism(Protocol):
         return None
 
     def program(self) -> Spec | None:
-        """Return how a browser draws a report, in the steps of docs/devices.md.
+        """Return how a browser draws a report, in the steps of docs/reference/draws.md.
 
         None for a kind that freewill.js knows by its name, and for what no browser can draw.
         """

@@ -50,7 +50,7 @@ class BloomRAPPOR(TwoStepBits):
     all reports of a lifetime (`lifetime`), as long as the value stays the same. f, p and q are
     doubles, taken literally.
 
-    `hash` is "fmix32" (of cohort, hash and index, docs/devices.md), "md5" (google/rappor's own: the
+    `hash` is "fmix32" (of cohort, hash and index: docs/reference/draws.md), "md5" (google's: the
     first h bytes of the MD5 of four bytes of the cohort and the text of the value, each modulo m)
     or "none" for a bit a value without hashing, basic RAPPOR (`basic`). Values whose bits agree in
     all cohorts cannot be told apart (`fw.unresolved_directions`). Products cost

@@ -38,6 +38,8 @@ class Silent(Mechanism):
 
     For an attribute that stays unanswered. Within `Each` it takes the alphabet of its attribute.
 
+    Products cost O(k).
+
     >>> import freewill as fw
     >>> print(fw.Silent(fw.Linear(0, 9)).guarantee())
     0-LDP
@@ -170,6 +172,8 @@ class Each(OfAttributes):
     besides; an epsilon per unit of distance counts over the largest distance of its attribute. A
     report is a record, part after part as bytes (`domain/packed_outputs.py`). An attribute may stay
     unanswered, by `fw.Silent()`; the product then says its alphabet.
+
+    Products cost those of the parts: they go attribute by attribute over what was observed.
 
     >>> import freewill as fw
     >>> ages, votes = fw.Linear(0, 99), fw.Categorical(["yes", "no"])

@@ -55,6 +55,8 @@ class Family(Mechanism):
     of subsets) hold the parameters that they have in the middle of the range, unless others are
     given (`held`).
 
+    Products cost those of its kind, with an epsilon a row.
+
     >>> import freewill as fw
     >>> ages = fw.Family(fw.KRR, fw.Linear(0, 99), epsilon=(0.1, 5))
     >>> ages.levels.size, str(ages.at(1.37)), str(ages.guarantee())

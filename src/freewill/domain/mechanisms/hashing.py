@@ -166,6 +166,8 @@ class LocalHashing(Noisy):
 def BLH(alphabet: Alphabet, epsilon: float) -> LocalHashing:  # noqa: N802
     """Return binary local hashing: `LocalHashing` with two buckets (Bassily and Smith 2015).
 
+    Products cost what those of `LocalHashing` cost: O(reports * k).
+
     >>> import freewill as fw
     >>> fw.BLH(fw.Linear(0, 99), epsilon=1.0).buckets
     2

@@ -88,6 +88,8 @@ class Matrix(Tabulated):
     are taken as they are, down to the smallest double, 5e-324: an output that is next to impossible
     tells as much as another.
 
+    Products cost O(outputs * k).
+
     >>> import freewill as fw
     >>> answer = fw.Matrix(fw.Categorical(["yes", "no"]), [[0.8, 0.2], [0.5, 0.5]])
     >>> str(answer.guarantee())

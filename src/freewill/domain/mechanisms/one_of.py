@@ -29,6 +29,8 @@ class OneOf(OfAttributes):
     epsilon of its own mechanism, and so has the whole record: the largest of them, an epsilon per
     unit of distance over the largest distance. Attributes without a mechanism are never answered.
 
+    Products cost those of the parts.
+
     >>> import freewill as fw
     >>> yes_no = fw.Categorical(["yes", "no"])
     >>> half = fw.OneOf(vote=fw.KRR(yes_no, 2.0), member=fw.KRR(yes_no, 2.0))

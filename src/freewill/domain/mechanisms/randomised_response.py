@@ -237,6 +237,8 @@ class RAPPOR(UnaryEncoding, Noisy):
 class Identity(Mechanism):
     """Report the true value. Promises nothing: epsilon is infinite.
 
+    Products cost O(k).
+
     >>> import freewill as fw
     >>> fw.Identity(fw.Linear(0, 9)).obfuscate([3, 1])
     array([3, 1])

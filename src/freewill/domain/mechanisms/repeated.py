@@ -35,6 +35,8 @@ class Repeated(Mechanism):
     Promises what T reports of the two steps tell at most, which rises from epsilon to epsilon_inf,
     or T epsilon without a permanent answer; both tightly, where the mechanism's own promise is.
 
+    Products cost O(records * k), made block by block.
+
     >>> import freewill as fw
     >>> once = fw.LongitudinalUnary(fw.Linear(0, 9), epsilon=1.0, epsilon_inf=3.0)
     >>> str(fw.Repeated(once, 3).guarantee())

@@ -77,6 +77,8 @@ def spark_session(options: Mapping[str, str] | None = None) -> Any:
     {"spark.remote": "sc://host"} for Spark Connect. Its workers run the Python that the option
     `spark.pyspark.python` or the variable PYSPARK_PYTHON names and, if neither does, this one.
 
+    The cost of a start is some seconds.
+
     >>> import freewill as fw
     >>> session = fw.spark_session({"spark.master": "local[2]"})  # doctest: +SKIP
     >>> fw.read_reports("reports.parquet", "survey.json", engine="spark")  # doctest: +SKIP

@@ -216,7 +216,7 @@ def dot_test(operator: Operator, rng: np.random.Generator, tolerance: float = 1e
     """Check that forward and adjoint belong together: <P t, w> = <t, P' w> for random t, w.
 
     Returns the relative mismatch and raises `LawError` when it exceeds the tolerance: the first
-    thing to run on a new operator.
+    thing to run on a new operator. The cost is two products.
 
     >>> dot_test(DenseOperator(np.eye(3)), np.random.default_rng(0)) < 1e-12
     True

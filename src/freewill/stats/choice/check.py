@@ -162,6 +162,8 @@ def check_choice(
     (`stats/choice/attributes.py`). `start` is an estimate or a theta from which `gibu` begins: it
     saves steps, and nothing depends on it.
 
+    The cost is that of `gibu`, and O(k^3) a mechanism.
+
     >>> import freewill as fw
     >>> ages, rng = fw.Linear(0, 99), np.random.default_rng(1)
     >>> careful, relaxed = fw.Geometric(ages, 0.2), fw.KRR(ages, 5.0)

@@ -99,6 +99,8 @@ def ibu(
     iteration itself until L grows by less than that. `on_step` is called with a `Step` (number,
     gap, log_likelihood) after each one.
 
+    The cost is that of `gibu`.
+
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> fw.ibu(fw.collect([(coin, [0, 1], [60, 40])])).theta.round(3)

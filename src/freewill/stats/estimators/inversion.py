@@ -34,6 +34,8 @@ def inversion(evidence: Evidence, post: Post = "project") -> Estimate:
     refused with the number of directions it loses.
     For several mechanisms, see `combine_mechanisms` and `combine_results`.
 
+    O(k) where the mechanism has a closed inverse, such as k-RR; O(outputs k^2) for other laws.
+
     >>> import freewill as fw
     >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
     >>> fw.inversion(fw.collect([(coin, [0, 1], [60, 40])])).theta.round(4)

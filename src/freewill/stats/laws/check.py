@@ -161,6 +161,8 @@ def check_fit(
     A group that alone determines theta cannot be contradicted: see `GroupFit.share`. The laws of
     several questions are tested attribute by attribute (`stats/laws/attributes.py`).
 
+    The cost is that of `gibu`, O(k^3) a mechanism, and 1,000 draws of all reports.
+
     >>> import freewill as fw
     >>> ages, rng = fw.Linear(0, 19), np.random.default_rng(1)
     >>> said, other, used = fw.KRR(ages, 3.0), fw.Geometric(ages, 1.0), fw.KRR(ages, 2.0)

@@ -162,6 +162,8 @@ def compare_mechanisms(
     surveys, `people` have values from `theta`, the same for all, and `gibu` estimates from the
     reports. Without a theta it is uniform on labels and one peak on a line or map.
 
+    The cost is one `gibu` for each mechanism and run.
+
     >>> import freewill as fw
     >>> ages = fw.Linear(0, 19)
     >>> two = [fw.KRR(ages, 1.0), fw.RAPPOR(ages, 1.0)]

@@ -154,6 +154,8 @@ def plan(
     maximum likelihood estimate to theta, the distribution that people's values come from, averaged
     over surveys (`Design.expected_emd`).
 
+    O(k^3) for functionals; for the distance some hundred simulated surveys and their estimates.
+
     >>> import freewill as fw
     >>> coin = fw.Categorical(["yes", "no"])
     >>> survey = fw.Survey(coin, {"k": fw.KRR(coin, 1.0), "open": fw.Identity(coin)})
