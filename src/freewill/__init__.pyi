@@ -101,9 +101,9 @@ from freewill.numeric.simplex import normalise as normalise
 from freewill.numeric.simplex import project as project
 from freewill.numeric.solvers.likelihood import Status as Status
 from freewill.numeric.solvers.likelihood import Step as Step
-from freewill.paper.verdicts import error_without_privacy as error_without_privacy
-from freewill.paper.verdicts import krr_error_bound as krr_error_bound
-from freewill.paper.verdicts import rappor_error_bound as rappor_error_bound
+from freewill.paper.theory import error_without_privacy as error_without_privacy
+from freewill.paper.theory import krr_error_bound as krr_error_bound
+from freewill.paper.theory import rappor_error_bound as rappor_error_bound
 from freewill.present import plots as plots
 from freewill.present.cross_table import CrossTable as CrossTable
 from freewill.present.distribution import Distribution as Distribution

@@ -3,7 +3,7 @@
 import pytest
 
 import freewill as fw
-from freewill.device.questions import row_id
+from freewill.device.offered import row_id
 from question_cases import AGE, AGES, COMMUTE, MODES, PAIR, TRAVEL
 
 RECORD = {"age": 41, "commute": "bus"}

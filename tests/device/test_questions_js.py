@@ -11,7 +11,7 @@ import freewill as fw
 from device_cases import skipped, trial
 from freewill.device.budget import cost
 from freewill.device.memory import amount
-from freewill.device.questions import row_id
+from freewill.device.offered import row_id
 from freewill.device.values import as_text
 from freewill.domain.draws.sources import GivenBytes
 from question_cases import PAIR, TRAVEL

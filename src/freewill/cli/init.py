@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from freewill.cli.init_map import read_map, say_map
 from freewill.cli.offers import (
     by_options,
     by_prompts,
@@ -15,8 +16,6 @@ from freewill.cli.offers import (
     prompt_levels,
     prompt_text,
     read_level,
-    read_map,
-    say_map,
 )
 from freewill.cli.options import AsJson, as_number, option, parse_alphabet
 from freewill.cli.show import say, say_json, table

@@ -1,7 +1,7 @@
-"""What a device is given: a survey or a mechanism alone, checked, and the name of the question."""
+"""What a device is given, checked: surveys, mechanisms, the name of a question, its values."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -10,7 +10,7 @@ from freewill.device.memory import Memory
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.mechanisms.parameters import canonical
 from freewill.domain.survey import Survey
-from freewill.errors import DeviceError, shown
+from freewill.errors import DeviceError, closest, shown
 
 
 def named_question(name: str, survey: Survey, part: str = "") -> str:
@@ -66,8 +66,8 @@ def question_of(
     words = None if text is None else f"question {same_words(text)}"
     keys = ([] if named is None else [f"name {named}"]) + ([] if words is None else [words])
     if keys:
-        known = (key for key in keys if memory is not None and memory.knows(key))
-        return next(known, keys[0])
+        remembered = (key for key in keys if memory is not None and memory.knows(key))
+        return next(remembered, keys[0])
     if memory is not None:
         raise DeviceError(
             "a memory, and nothing that says which question this is: another one over the same "
@@ -75,3 +75,47 @@ def question_of(
             "question, or the device question='...'."
         )
     return None
+
+
+def by_question(names: Iterable[str], values: Any, *more: Any) -> dict[str, Any]:
+    """Return for each question a list with its value, if there is one, and what else is given.
+
+    Of choices and epsilons, one that is no dict is taken for all questions.
+
+    >>> by_question(["age", "commute"], {"age": 41}, "careful", {"commute": 0.5})
+    {'age': ([41], 'careful', None), 'commute': ([], 'careful', 0.5)}
+    """
+    questions = list(names)
+    if not isinstance(values, Mapping):
+        raise DeviceError(
+            f"{shown(values)}: expected a dict with a value for each of {', '.join(questions)}."
+        )
+    tables = [one if isinstance(one, Mapping) else dict.fromkeys(questions, one) for one in more]
+    for table in (values, *tables):
+        for name in table:
+            if name not in questions:
+                raise DeviceError(
+                    f"{shown(name)} is no question here: expected {', '.join(questions)}."
+                    f"{closest(name, questions)}"
+                )
+    return {
+        name: ([values[name]] if name in values else [], *(table.get(name) for table in tables))
+        for name in questions
+    }
+
+
+def named_by(survey: Survey, name: str, whole: str | None) -> str | None:
+    """Return what names a question that says neither its id nor its words: by the questionnaire."""
+    named = survey.question is not None or survey.question_id is not None
+    return None if named or whole is None else f"{whole}/{name}"
+
+
+def row_id(ids: Iterable[str]) -> str:
+    """Return the id of a row of several reports: 128 bits of a hash of their own ids.
+
+    They are random, and so is it; a row of the same parts has it again, and counts once.
+
+    >>> row_id(["00" * 16, "ff" * 16])
+    '963b5f6948dac2dd8f625ec6fb419a56'
+    """
+    return hashlib.sha256("\n".join(ids).encode()).hexdigest()[:32]

@@ -200,20 +200,41 @@ class Place:
         return inverse_of(self.information)
 
     def parts(self, basis: Basis) -> Parts:
-        """Return the derivatives and the information: O(mechanisms k^2 coefficients)."""
+        """Return the derivatives and the information: O(mechanisms k^2 + k coefficients^2).
+
+        The logit eta_a moves p_mz by sum_x f(x) theta_x c_m(x) (1[m = a] - c_a(x)) a_m(z|x). With
+        G = diag(theta) F, V_a = diag(c_a) G, R_a = diag(c_a) Q_a V_a and I the information of
+        theta, the blocks of the logits are
+
+            cross_a = R_a - I V_a,    own_ab = 1[a = b] G'R_a - R_a'V_b - V_a'cross_b,
+
+        and those of the coefficients these by the contrasts.
+        """
         choice, contrasts = self.choice, self.model.contrasts
-        functions, mean = basis.with_constant, choice @ contrasts
-        size = functions.shape[1] * contrasts.shape[1]
-        slope, own = np.zeros(size), np.zeros((size, size))
-        cross = np.zeros((self.theta.size, size))
-        for place, (chosen, matrix) in enumerate(zip(choice.T, self.matrices, strict=True)):
-            moves = (self.theta * chosen)[:, None] * (contrasts[place] - mean)
-            step = (functions[:, :, None] * moves[:, None, :]).reshape(self.theta.size, -1)
-            moved = matrix @ step
-            slope += step.T @ self.slopes[:, place]
-            cross += chosen[:, None] * moved
-            own += step.T @ moved
-        return Parts(np.einsum("xm,xm->x", choice, self.slopes) - 1, slope, cross, own)
+        weighted = self.theta[:, None] * basis.with_constant
+        moves = choice.T[:, :, None] * weighted
+        moved = np.stack([matrix @ move for matrix, move in zip(self.matrices, moves, strict=True)])
+        # In this order: value, function, mechanism.
+        moves, moved = (np.moveaxis(each, 0, 2) for each in (moves, choice.T[:, :, None] * moved))
+        size, functions, count = moves.shape
+        flat, image = moves.reshape(size, -1), moved.reshape(size, -1)
+        cross = image - self.information @ flat
+        own = -(image.T @ flat + flat.T @ cross).reshape(functions, count, functions, count)
+        each = np.arange(count)
+        own[:, each, :, each] += np.einsum("xf,xga->afg", weighted, moved)
+        own = contrasts.T @ own.transpose(0, 2, 1, 3) @ contrasts
+        excess = choice * (self.slopes - self.theta_slope[:, None] - 1)
+        return Parts(
+            self.theta_slope,
+            (weighted.T @ excess @ contrasts).ravel(),
+            (cross.reshape(size, functions, count) @ contrasts).reshape(size, -1),
+            own.transpose(0, 2, 1, 3).reshape(functions * (count - 1), -1),
+        )
+
+    @cached_property
+    def theta_slope(self) -> FloatArray:
+        """The derivative by theta, less 1."""
+        return np.asarray(np.einsum("xm,xm->x", self.choice, self.slopes) - 1)
 
     def score(self, basis: Basis) -> Score:
         """Return the efficient score.
