@@ -1,12 +1,12 @@
 """What a run came to: a table by kind, and the faults, the like together."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
+from tools.faults import Fault, listed
 from tools.fuzz.trials import BAD, KINDS, Outcome
 
-_SHOWN, _NUMBERS = 60, 6
+_SHOWN = 60
 
 
 def table(runs: Sequence[Outcome]) -> str:
@@ -29,21 +29,8 @@ def _cells(own: Sequence[Outcome]) -> list[str]:
 
 
 def faults(runs: Sequence[Outcome], seed: int) -> str:
-    """List what broke, the worst first and the like together, with the command to see it again."""
-    bad = [run for run in runs if run.verdict in BAD]
-    if not bad:
-        return "Nothing broke."
-    alike: dict[tuple[int, str, str], list[Outcome]] = {}
-    for run in bad:
-        # Two faults are alike if they differ in their numbers and in what they quote only.
-        words = re.sub(r"'[^']*'|\"[^\"]*\"|(?<!:)-?\d[\d.e+-]*", "#", run.detail)
-        alike.setdefault((BAD.index(run.verdict), run.kind, words), []).append(run)
-    lines = [f"{len(bad):,} faults; one again: python -m tools.fuzz --seed {seed} --only NUMBER"]
-    for key in sorted(alike)[:_SHOWN]:
-        same = alike[key]
-        numbers = ", ".join(str(run.number) for run in same[:_NUMBERS])
-        first = same[0]
-        lines.append(f"  {len(same):,} x {first.kind} {first.verdict}: {first.detail} [{numbers}]")
-    if len(alike) > _SHOWN:
-        lines.append(f"  and {len(alike) - _SHOWN:,} kinds more")
-    return "\n".join(lines)
+    """List what broke, with the command to see it again."""
+    bad = (
+        Fault(run.number, run.kind, run.verdict, run.detail) for run in runs if run.verdict in BAD
+    )
+    return listed(bad, BAD, "fuzz", seed, _SHOWN)

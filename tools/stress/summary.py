@@ -1,12 +1,12 @@
 """What came of all runs, as a table by solver and a list of the faults."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from freewill.core.types import FloatArray
+from tools.faults import Fault, listed
 from tools.stress.functions import FUNCTIONS
 from tools.stress.trials import BAD, SOLVERS, Run
 
@@ -14,8 +14,6 @@ _SHOWN = 40
 """Kinds of faults that are listed; the file of JSON has all."""
 _LEVEL, _UNFAIR = 0.05, 1e-4
 """Level of the tests that the table counts, and the chance at which all together are a fault."""
-_NUMBERS = 6
-"""Mixtures that are named of each."""
 
 
 def table(runs: Sequence[Run]) -> str:
@@ -75,22 +73,10 @@ def unfair(runs: Sequence[Run]) -> str:
 
 
 def faults(runs: Sequence[Run], seed: int) -> str:
-    """List what broke, the worst first and the like together, with the command to see it again."""
-    bad = [run for run in runs if run.verdict in BAD]
-    if not bad:
-        return "Nothing broke."
-    alike: dict[tuple[int, str, str], list[Run]] = {}
-    for run in bad:
-        # Two faults are alike if they differ in their numbers only.
-        words = re.sub(r"-?\d[\d.e+-]*", "#", run.detail)
-        alike.setdefault((BAD.index(run.verdict), run.function, words), []).append(run)
-    lines = [f"{len(bad):,} faults; one again: python -m tools.stress --seed {seed} --only NUMBER"]
-    for key in sorted(alike)[:_SHOWN]:
-        same = alike[key]
-        numbers = ", ".join(str(run.mixture) for run in same[:_NUMBERS])
-        lines.append(
-            f"  {len(same):,} x {same[0].function} {same[0].verdict}: {same[0].detail} [{numbers}]"
-        )
-    if len(alike) > _SHOWN:
-        lines.append(f"  and {len(alike) - _SHOWN:,} kinds more")
-    return "\n".join(lines)
+    """List what broke, with the command to see it again."""
+    bad = (
+        Fault(run.mixture, run.function, run.verdict, run.detail)
+        for run in runs
+        if run.verdict in BAD
+    )
+    return listed(bad, BAD, "stress", seed, _SHOWN)

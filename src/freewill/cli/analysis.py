@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from freewill.cli.options import integral, option
-from freewill.cli.show import remark
+from freewill.cli.show import remark, say, say_json
 from freewill.cli.standard import DASH, check_target
 from freewill.core.progress import Show, progress, towards
 from freewill.domain.alphabets.base import Alphabet, has_raster
@@ -147,6 +147,17 @@ def check_picture(path: Path | None, inputs: list[str], name: str = "--plot") ->
     if str(path) == DASH:
         raise ParameterError(f"{name} -: a picture goes into a file: .png, .svg or .pdf.")
     check_target(path, FORMATS, "a picture", inputs, name)
+
+
+def show_result(result: Any, plot: Path | None, *, as_json: bool) -> None:
+    """Print a result, as JSON if asked for, and draw it."""
+    if as_json:
+        say_json(result.to_dict())
+    else:
+        say(str(result))
+    if plot is not None:
+        result.plot(path=plot)
+        say_drawn(plot)
 
 
 def say_drawn(path: Path, what: str = "picture") -> None:

@@ -5,11 +5,10 @@ from typing import Annotated
 
 import typer
 
-from freewill.cli.analysis import Picture, check_picture, inputs_of, say_drawn, watching
+from freewill.cli.analysis import Picture, check_picture, inputs_of, show_result, watching
 from freewill.cli.calibrate import load_prior
 from freewill.cli.menu import Promised
 from freewill.cli.options import AsJson, integral, numeric, option, parse_alphabet
-from freewill.cli.show import say, say_json
 from freewill.core.progress import progress
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.parameters import needed_beside_epsilon
@@ -17,12 +16,7 @@ from freewill.domain.mechanisms.registry import kind_named, kinds
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError
 from freewill.stats.planning.mechanisms import compare_mechanisms as compare
-from freewill.stats.planning.menus import (
-    candidates,
-    checked_kinds,
-    checked_promise,
-    possible,
-)
+from freewill.stats.planning.menus import candidates, checked_kinds, checked_promise, possible
 
 
 def compare_mechanisms(
@@ -86,10 +80,4 @@ def compare_mechanisms(
         offered = Survey.load(alphabet)
     with progress("simulating") as show:
         comparison = compare(offered, truth, people, runs, mixture, watching(show, 1e-9))
-    if as_json:
-        say_json(comparison.to_dict())
-    else:
-        say(str(comparison))
-    if plot is not None:
-        comparison.plot(path=plot)
-        say_drawn(plot)
+    show_result(comparison, plot, as_json=as_json)

@@ -8,12 +8,7 @@ import typer
 
 from freewill.cli import analysis
 from freewill.cli.analysis import AnyMethod
-from freewill.cli.estimate_records import (
-    Asked,
-    draw_records,
-    refuse_of_one_question,
-    show_records,
-)
+from freewill.cli.estimate_records import Asked, draw_records, refuse_of_one_question, show_records
 from freewill.cli.inputs import evidence_of
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, numeric, option
 from freewill.cli.questions import GivenValues, Of, needed_questions, parse_given, parse_of

@@ -17,12 +17,7 @@ from freewill.domain.mechanisms.each import Silent
 from freewill.domain.mechanisms.family import Family
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
-from freewill.errors import (
-    FreewillError,
-    ParameterError,
-    SurveyError,
-    printable,
-)
+from freewill.errors import FreewillError, ParameterError, SurveyError, printable
 from freewill.stats.difference import diameter
 from freewill.stats.planning.menus import Promise, candidates
 

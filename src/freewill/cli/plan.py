@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from freewill.cli.analysis import Bins, Picture, check_picture, groups_of, inputs_of, say_drawn
+from freewill.cli.analysis import Bins, Picture, check_picture, groups_of, inputs_of, show_result
 from freewill.cli.calibrate import load_prior
 from freewill.cli.options import AsJson, integral, numeric, option, parse_pair
 from freewill.cli.questions import Table, parse_of, planned_table
-from freewill.cli.show import FAILED, remark, say, say_json
+from freewill.cli.show import FAILED, remark
 from freewill.core.progress import progress
 from freewill.domain.alphabets.base import attributes_of
 from freewill.domain.questionnaire import Questionnaire
@@ -83,13 +83,7 @@ def plan(
         wanted = functionals.of_groups(groups_of(bins, offered.alphabet))
     with progress("planning") as show:
         planned = predict(offered, shares, truth, people or None, target, wanted, show)
-    if as_json:
-        say_json(planned.to_dict())
-    else:
-        say(str(planned))
-    if plot is not None:
-        planned.plot(path=plot)
-        say_drawn(plot)
+    show_result(planned, plot, as_json=as_json)
     if planned.advice and as_json:
         remark(planned.advice)
     if target is not None and planned.needed is None:

@@ -12,15 +12,7 @@ from typing import Any
 from freewill.core.texts import written_json
 from freewill.device.budget import Budget, cost, covered_cost
 from freewill.device.clock import handed_out_at_a_deadline
-from freewill.device.memory import (
-    Amount,
-    Content,
-    Memory,
-    Sent,
-    answer_key,
-    as_memory,
-    period_key,
-)
+from freewill.device.memory import Amount, Content, Memory, Sent, answer_key, as_memory, period_key
 from freewill.device.offered import (
     by_question,
     check_id,
@@ -30,13 +22,7 @@ from freewill.device.offered import (
     question_of,
     row_id,
 )
-from freewill.device.permanent import (
-    checked_period,
-    fresh,
-    is_two_step,
-    permanent,
-    price_of_period,
-)
+from freewill.device.permanent import checked_period, fresh, is_two_step, permanent, price_of_period
 from freewill.device.values import as_report, as_text, drawn_text, index_of, read_text
 from freewill.domain.cover import Cover
 from freewill.domain.mechanisms.base import Mechanism

@@ -13,12 +13,7 @@ from freewill.core.files import checked_path, whole_file
 from freewill.core.presented import Presented
 from freewill.core.texts import LONGEST_TEXT, checked_text, same_look
 from freewill.core.types import SURVEY_FILE_BYTES, Spec, refuse_beyond
-from freewill.domain.alphabets.base import (
-    Alphabet,
-    attributes_of,
-    checked_kind,
-    refuse_vast,
-)
+from freewill.domain.alphabets.base import Alphabet, attributes_of, checked_kind, refuse_vast
 from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.cover import Cover
 from freewill.domain.documents import parsed

@@ -13,12 +13,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from freewill.core.files import checked_path, whole_file
-from freewill.core.types import (
-    MOST_PEOPLE,
-    SURVEY_FILE_BYTES,
-    checked_hold,
-    refuse_beyond,
-)
+from freewill.core.types import MOST_PEOPLE, SURVEY_FILE_BYTES, checked_hold, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import EvidenceError, FreewillError, first_line, several, why

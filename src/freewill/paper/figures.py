@@ -1,7 +1,7 @@
 """The plotter: errors against people on logarithmic axes, and the pictures of the studies."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +11,8 @@ from freewill.paper.results import Results
 from freewill.paper.settings import Setting
 from freewill.paper.verdicts import price, stopped
 from freewill.present import canvas as plots
+from freewill.present.canvas import Axes, Figure
 from freewill.stats.estimators.methods import Method
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _Pen = tuple[str, str]
 _PENS: dict[tuple[str, str | None], _Pen] = {
@@ -46,7 +43,7 @@ def errors(
     city: str,
     *,
     same_scale: bool = False,
-) -> "Figure":
+) -> Figure:
     """Draw the mean EMD of methods against the number of people, a panel a mixture, two a row.
 
     The band is one standard deviation over seeds to each side of the mean.
@@ -70,7 +67,7 @@ def errors(
     return figure
 
 
-def curves(mixture: str, unit: str, methods: Sequence[Method], results: Results) -> "Figure":
+def curves(mixture: str, unit: str, methods: Sequence[Method], results: Results) -> Figure:
     """Draw the mean EMD of methods against the number of people, for one mixture."""
     axes = plots.blank_axes(None, 1.5 * _WIDTH, 1.2 * _HEIGHT)
     for method in methods:
@@ -81,7 +78,7 @@ def curves(mixture: str, unit: str, methods: Sequence[Method], results: Results)
     return plots.figure_of(axes)
 
 
-def _curve(axes: "Axes", method: Method, results: Results, mixture: str) -> None:
+def _curve(axes: Axes, method: Method, results: Results, mixture: str) -> None:
     curve = results.curve(mixture, method.name)
     people = np.array([*curve])
     mean, deviation = np.array([*curve.values()]).reshape(-1, 2).T
@@ -105,7 +102,7 @@ def _curve(axes: "Axes", method: Method, results: Results, mixture: str) -> None
     axes.fill_between(people, low, mean + deviation, color=colour, alpha=0.15, linewidth=0)
 
 
-def _log(axes: "Axes") -> None:
+def _log(axes: Axes) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415
 
     axes.set_xscale("log")
@@ -134,7 +131,7 @@ def _pen(mixture: Mixture) -> dict[str, Any]:
     }
 
 
-def stopping(mixtures: Iterable[Mixture], results: Results, people: int) -> "Figure":
+def stopping(mixtures: Iterable[Mixture], results: Results, people: int) -> Figure:
     """Draw what algorithm 1 leaves at each delta: the gap, and the EMD beside the optimum's."""
     figure = plots.blank_figure(11.6, 4.2)
     left, right = figure.subplots(1, 2)
@@ -159,7 +156,7 @@ def stopping(mixtures: Iterable[Mixture], results: Results, people: int) -> "Fig
     return figure
 
 
-def prices(settings: Iterable[Setting], results: Results) -> "Figure":
+def prices(settings: Iterable[Setting], results: Results) -> Figure:
     """Draw GIBU's mean squared l2 error over (1 - sum theta^2) / n, the error without privacy."""
     figure = plots.blank_figure(9.4, 4.2)
     axes = figure.add_subplot()

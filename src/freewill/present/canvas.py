@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,9 +20,13 @@ from freewill.errors import FreewillError, ParameterError, printable, several, s
 from freewill.present.under import draw_under
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib import axes, figure
     from matplotlib.image import AxesImage
+
+    Axes: TypeAlias = axes.Axes
+    Figure: TypeAlias = figure.Figure
+else:  # Matplotlib is imported when something is drawn
+    Axes = Figure = Any
 
 # The palette of Okabe and Ito, which people with any colour vision tell apart; each colour comes
 # with a dash pattern of its own, for prints without colour.
@@ -68,7 +72,7 @@ def require_matplotlib() -> None:
 
 def blank_figure(
     width: float, height: float, layout: Literal["constrained", "compressed"] = "constrained"
-) -> "Figure":
+) -> Figure:
     """Return a figure that draws to files, whatever the session's own backend is."""
     require_matplotlib()
     from freewill.present.figures import Picture  # noqa: PLC0415
@@ -76,12 +80,12 @@ def blank_figure(
     return Picture(figsize=(width, height), layout=layout, facecolor="white")
 
 
-def blank_axes(ax: Any, width: float, height: float) -> "Axes":
+def blank_axes(ax: Any, width: float, height: float) -> Axes:
     """Return the axes that were given, or those of a new figure."""
     return blank_figure(width, height).add_subplot() if ax is None else given_axes(ax, 1)[0]
 
 
-def given_axes(ax: Any, count: int) -> list["Axes"]:
+def given_axes(ax: Any, count: int) -> list[Axes]:
     """Return as many of the caller's axes as a picture has panels."""
     axes = list(ax.flat) if isinstance(ax, np.ndarray) else ax
     axes = list(axes) if isinstance(axes, Sequence) else [axes]
@@ -93,9 +97,7 @@ def given_axes(ax: Any, count: int) -> list["Axes"]:
     return axes
 
 
-def blank_panels(
-    count: int, shape: float, title: str, ax: Any = None
-) -> tuple["Figure", list["Axes"]]:
+def blank_panels(count: int, shape: float, title: str, ax: Any = None) -> tuple[Figure, list[Axes]]:
     """Return a titled figure of equal panels, `shape` being a panel's height over its width."""
     if ax is not None:
         axes = given_axes(ax, count)
@@ -114,7 +116,7 @@ def blank_panels(
     return figure, list(grid.flat[:count])
 
 
-def figure_of(axes: "Axes") -> "Figure":
+def figure_of(axes: Axes) -> Figure:
     """Return the figure that axes are in."""
     figure: Any = axes.get_figure(root=True)
     return figure  # type: ignore[no-any-return]
@@ -131,7 +133,7 @@ def plain(text: str, longest: int = _LONGEST_NAME) -> str:
 
 
 def finish(
-    axes: "Axes", title: str, across: str, up: str, grid: Axis = None, size: float = LARGE
+    axes: Axes, title: str, across: str, up: str, grid: Axis = None, size: float = LARGE
 ) -> None:
     """Give axes their title, labels and the house's looks; `grid` has faint lines across it."""
     axes.set_title(plain(title, _LONGEST_TITLE), fontsize=size, color=INK, loc="left", pad=8)
@@ -145,18 +147,18 @@ def finish(
         axes.grid(axis=grid, color=FAINT, linewidth=0.8)
 
 
-def draw_image(axes: "Axes", cells: FloatArray, **looks: Any) -> "AxesImage":
+def draw_image(axes: Axes, cells: FloatArray, **looks: Any) -> "AxesImage":
     """Draw cells as they are, upright."""
     return axes.imshow(cells, origin="lower", interpolation="nearest", **looks)
 
 
-def finish_panel(axes: "Axes", title: str, across: str, up: str, *looks: Any) -> None:
+def finish_panel(axes: Axes, title: str, across: str, up: str, *looks: Any) -> None:
     """Finish one of many panels: only the first of a row says what goes up."""
     place = axes.get_subplotspec()
     finish(axes, title, across, up if place is None or place.is_first_col() else "", *looks)
 
 
-def legend(axes: "Axes", below: bool = False, **looks: Any) -> None:
+def legend(axes: Axes, below: bool = False, **looks: Any) -> None:
     """Say what is what: within the axes or, where there is no room, below a figure of our own."""
     looks |= {"fontsize": NORMAL, "frameon": False, "labelcolor": INK}
     figure = figure_of(axes)
@@ -167,7 +169,7 @@ def legend(axes: "Axes", below: bool = False, **looks: Any) -> None:
 
 
 def draw_scale(
-    figure: "Figure", image: Any, panels: list["Axes"], label: str, extend: str = "neither"
+    figure: Figure, image: Any, panels: list[Axes], label: str, extend: str = "neither"
 ) -> None:
     """Put one colour scale beside all panels."""
     bar: Any = figure.colorbar(image, ax=panels, label=label, pad=0.015, aspect=28, extend=extend)
@@ -177,7 +179,7 @@ def draw_scale(
 
 
 def draw_signed_scale(
-    figure: "Figure", panels: list["Axes"], most: float, label: str, extend: str = "neither"
+    figure: Figure, panels: list[Axes], most: float, label: str, extend: str = "neither"
 ) -> None:
     """Put the scale of signed numbers beside panels; where these are pale, it is not."""
     from matplotlib.cm import ScalarMappable  # noqa: PLC0415
@@ -198,7 +200,7 @@ def finite_weights(given: ArrayLike, name: str, alphabet: Alphabet) -> FloatArra
     return weights
 
 
-def draw_series(axes: "Axes", series: Series, edges: FloatArray, *, steps: bool) -> None:
+def draw_series(axes: Axes, series: Series, edges: FloatArray, *, steps: bool) -> None:
     """Draw shares between the edges: curves, or steps where these are of merged values."""
     for number, name, percent in series:
         if number == TRUTH_PEN:
@@ -216,7 +218,7 @@ def draw_series(axes: "Axes", series: Series, edges: FloatArray, *, steps: bool)
         axes.set_ylim(bottom=0)
 
 
-def draw_reach(axes: "Axes", reach: Reach, edges: FloatArray, label: str) -> None:
+def draw_reach(axes: Axes, reach: Reach, edges: FloatArray, label: str) -> None:
     """Draw points with error bars to their ends where there is room, else a band, behind all."""
     point, low, high = reach
     looks: dict[str, Any] = {"color": SKY, "label": label}
@@ -227,7 +229,7 @@ def draw_reach(axes: "Axes", reach: Reach, edges: FloatArray, label: str) -> Non
     axes.errorbar(middle, point, lengths(*reach), fmt="o", ms=4, capsize=3, elinewidth=1.4, **looks)
 
 
-def draw_across(axes: "Axes", places: ArrayLike, reach: Reach, label: str, **looks: Any) -> None:
+def draw_across(axes: Axes, places: ArrayLike, reach: Reach, label: str, **looks: Any) -> None:
     """Draw points below each other, with error bars to their ends."""
     looks = {"fmt": "o", "ms": 4, "capsize": 3, "xerr": lengths(*reach), **looks}
     axes.errorbar(reach[0], places, label=label, **looks)
@@ -304,23 +306,23 @@ class Ground:
         """Return a number for each block in rows and columns, masked where there is none."""
         return np.ma.masked_array(np.asarray(numbers)[self.which], self.which < 0)
 
-    def _draw(self, axes: "Axes", numbers: Any, looks: dict[str, Any]) -> "AxesImage":
+    def _draw(self, axes: Axes, numbers: Any, looks: dict[str, Any]) -> "AxesImage":
         """Draw numbers in rows and columns, over what lies under them."""
         if self.background is not None:
             looks = {**looks, "alpha": _OVER * looks.get("alpha", 1.0), "zorder": 1.0}
             draw_under(axes, self.background, self.looks["extent"])
         return draw_image(axes, numbers, **looks, **self.looks)
 
-    def draw(self, axes: "Axes", numbers: FloatArray, **looks: Any) -> "AxesImage":
+    def draw(self, axes: Axes, numbers: FloatArray, **looks: Any) -> "AxesImage":
         """Draw a number for each block."""
         return self._draw(axes, self.laid_out(numbers), looks)
 
-    def draw_signed(self, axes: "Axes", numbers: FloatArray, sure: BoolArray, most: float) -> None:
+    def draw_signed(self, axes: Axes, numbers: FloatArray, sure: BoolArray, most: float) -> None:
         """Draw what is above 0 in red and below in blue, pale where it may be 0."""
         opacity = np.where(sure, 1.0, _PALE)[self.which]
         self.draw(axes, numbers, alpha=opacity, cmap=_SIGNED, vmin=-most, vmax=most)
 
-    def draw_errors(self, figure: "Figure", axes: "Axes", errors: FloatArray) -> None:
+    def draw_errors(self, figure: Figure, axes: Axes, errors: FloatArray) -> None:
         """Draw standard errors in percentage points, hatched where they are infinite."""
         finite = np.ma.masked_invalid(self.laid_out(errors))
         image = self._draw(axes, finite, {"cmap": "viridis_r", "vmin": 0.0})
@@ -331,21 +333,21 @@ class Ground:
         finish_panel(axes, "standard error", *self.names)
         draw_scale(figure, image, [axes], "standard error (points)")
 
-    def finish(self, panels: list["Axes"]) -> None:
+    def finish(self, panels: list[Axes]) -> None:
         """Leave room for long numbers in narrow panels."""
         for axes in panels:
             axes.ticklabel_format(useOffset=False)
             axes.locator_params(axis="x", nbins=6 if len(panels) == 1 else 3)
 
 
-def saved(figure: "Figure", path: str | Path | None) -> "Figure":
+def saved(figure: Figure, path: str | Path | None) -> Figure:
     """Write a figure to a file, if a path is given, and return the figure."""
     if path is not None:
         save(figure, path)
     return figure
 
 
-def save(figure: "Figure", path: str | Path) -> Path:
+def save(figure: Figure, path: str | Path) -> Path:
     """Write a figure to a file, by its suffix, and return the path."""
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
@@ -357,7 +359,7 @@ def save(figure: "Figure", path: str | Path) -> Path:
     return target
 
 
-def small_png(figure: "Figure") -> bytes:
+def small_png(figure: Figure) -> bytes:
     """Return a figure as a picture for a page; a crowded one has fewer dots, to stay small."""
     for dots in _SMALL_DPI:
         file = BytesIO()

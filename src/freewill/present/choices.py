@@ -1,7 +1,7 @@
 """Who chooses what: the choice law of an estimate, for each value, with its intervals."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,13 +10,9 @@ from freewill.domain.alphabets.base import Alphabet, has_raster
 from freewill.domain.alphabets.groups import as_groups
 from freewill.errors import ParameterError, printable, several, shown
 from freewill.present import canvas
-from freewill.present.canvas import Ground, plain, saved
+from freewill.present.canvas import Axes, Figure, Ground, plain, saved
 from freewill.present.words import mechanism_names
 from freewill.stats.choice.aware import ChoiceAwareEstimate
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _TOGETHER = 4
 """Mechanisms that one panel shows; more have a panel each."""
@@ -40,7 +36,7 @@ def choices(
     unit: str = "",
     level: float = 0.95,
     background: Any = None,
-) -> "Figure":
+) -> Figure:
     """Draw c_m(x), which share of the people of each value chooses each mechanism, with bands.
 
     A dotted line is everybody's share: where a band is above it, people of these values prefer the
@@ -118,7 +114,7 @@ class _Law:
         self.intervals = "" if self.bare else f"; {100 * level:.12g} % intervals{smooth}"
         self.title = title
 
-    def panels(self, height: float, shape: float, ax: Any) -> tuple["Figure", list["Axes"]]:
+    def panels(self, height: float, shape: float, ax: Any) -> tuple[Figure, list[Axes]]:
         """Return one panel for a few mechanisms, or one for each of many."""
         if not self.together:
             title = f"{self.title}{self.intervals}"
@@ -131,7 +127,7 @@ class _Law:
         return canvas.pen_of(number if self.together else 0)
 
     def finish(
-        self, axes: "Axes", number: int, across: str, up: str, grid: canvas.Axis = None
+        self, axes: Axes, number: int, across: str, up: str, grid: canvas.Axis = None
     ) -> None:
         """Give a panel its title and labels, and say what is what where mechanisms share it."""
         if self.together and grid is not None:
@@ -145,7 +141,7 @@ class _Law:
         canvas.finish_panel(axes, name, across if lowest else "", up, grid, canvas.SMALL)
 
 
-def _line(law: _Law, unit: str, ax: Any) -> "Figure":
+def _line(law: _Law, unit: str, ax: Any) -> Figure:
     edges = canvas.edges_of(as_groups(law.alphabet, 1))
     middle = (edges[1:] + edges[:-1]) / 2
     figure, panels = law.panels(4.6, 0.62, ax)
@@ -163,7 +159,7 @@ def _line(law: _Law, unit: str, ax: Any) -> "Figure":
     return figure
 
 
-def _labels(law: _Law, unit: str, ax: Any) -> "Figure":
+def _labels(law: _Law, unit: str, ax: Any) -> Figure:
     count = law.alphabet.size
     shared = len(law.names) if law.together else 1
     height = float(np.clip(1.6 + 0.24 * count * shared**0.8, 2.8, 60))
@@ -187,7 +183,7 @@ def _labels(law: _Law, unit: str, ax: Any) -> "Figure":
     return figure
 
 
-def _maps(law: _Law, background: Any, ax: Any) -> "Figure":
+def _maps(law: _Law, background: Any, ax: Any) -> Figure:
     ground = Ground.of(as_groups(law.alphabet, 1), background)
     title = f"{law.title}{law.intervals}"
     figure, panels = canvas.blank_panels(len(law.names), ground.shape, title, ax)

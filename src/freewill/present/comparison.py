@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,12 +10,8 @@ from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.domain.alphabets.groups import Groups, as_groups
 from freewill.errors import ParameterError, several, shown
 from freewill.present import canvas
-from freewill.present.canvas import Ground, Reach, Series, plain, saved
+from freewill.present.canvas import Axes, Figure, Ground, Reach, Series, plain, saved
 from freewill.stats.compare import Comparison
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _MOST_NAMES = 200
 """Functionals that find room below each other."""
@@ -31,7 +27,7 @@ def comparison(
     unit: str = "",
     merged: int | Groups = 1,
     background: Any = None,
-) -> "Figure":
+) -> Figure:
     """Draw what two bodies of evidence say, and their difference with its intervals.
 
     On a line both estimates stand above the difference, its error bars or band, and a line at 0. In
@@ -95,7 +91,7 @@ class _Columns:
         self.less = f"{names[1]} less {names[0]}"
 
 
-def _on_line(drawn: _Columns, title: str, unit: str, ax: Any) -> "Figure":
+def _on_line(drawn: _Columns, title: str, unit: str, ax: Any) -> Figure:
     """Draw both estimates, and below them the difference."""
     side, _ = canvas.sides_of(drawn.groups)
     if ax is None:
@@ -128,7 +124,7 @@ def _on_line(drawn: _Columns, title: str, unit: str, ax: Any) -> "Figure":
 
 
 def _draw_sure(
-    axes: "Axes", places: FloatArray | IntArray, drawn: _Columns, *, upright: bool = True
+    axes: Axes, places: FloatArray | IntArray, drawn: _Columns, *, upright: bool = True
 ) -> None:
     """Mark the differences whose intervals do not hold 0, by their signs."""
     for sign, colour, word in ((1, canvas.VERMILION, "more"), (-1, canvas.BLUE, "less")):
@@ -140,7 +136,7 @@ def _draw_sure(
             axes.scatter(across, up, label=f"{word} in {drawn.other}", **looks)
 
 
-def _on_map(drawn: _Columns, title: str, background: Any, ax: Any) -> "Figure":
+def _on_map(drawn: _Columns, title: str, background: Any, ax: Any) -> Figure:
     """Draw the map of the difference beside the map of its standard errors."""
     ground = Ground.of(drawn.groups, background)
     figure, panels = canvas.blank_panels(2, ground.shape, title or drawn.compared.verdict, ax)
@@ -155,7 +151,7 @@ def _on_map(drawn: _Columns, title: str, background: Any, ax: Any) -> "Figure":
     return figure
 
 
-def _frame(axes: "Axes", sure: BoolArray, extent: tuple[float, float, float, float]) -> None:
+def _frame(axes: Axes, sure: BoolArray, extent: tuple[float, float, float, float]) -> None:
     """Draw the borders between what is sure and what is not."""
     west, east, south, north = extent
     rows, columns = sure.shape
@@ -173,7 +169,7 @@ def _frame(axes: "Axes", sure: BoolArray, extent: tuple[float, float, float, flo
     axes.add_collection(LineCollection(segments, colors=canvas.INK, linewidths=1.0), autolim=False)
 
 
-def _by_name(drawn: _Columns, title: str, ax: Any) -> "Figure":
+def _by_name(drawn: _Columns, title: str, ax: Any) -> Figure:
     """Draw functionals below each other: what both say, and the difference beside it."""
     many = len(drawn.difference)
     if ax is None:

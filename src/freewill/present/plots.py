@@ -7,7 +7,7 @@ format by the suffix (.png, .svg, .pdf). `comparison` and `choices` are here too
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,17 +17,13 @@ from freewill.domain.alphabets.base import Alphabet, checked_kind
 from freewill.domain.alphabets.groups import Groups, as_groups, merged_weights
 from freewill.errors import ParameterError, several, shown
 from freewill.present import canvas
-from freewill.present.canvas import Ground, Reach, Series, plain, save, saved
+from freewill.present.canvas import Axes, Figure, Ground, Reach, Series, plain, save, saved
 from freewill.present.shares import check_intervals
 from freewill.stats.choice.sensitivity import Sensitivity
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.intervals import Intervals
 from freewill.stats.planning.mechanisms import MechanismComparison
 from freewill.stats.planning.plan import Plan
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["laws", "picture", "planned", "save", "unnoticed"]
 
@@ -51,7 +47,7 @@ def picture(
     intervals: Intervals | None = None,
     merged: int | Groups = 1,
     background: Any = None,
-) -> "Figure":
+) -> Figure:
     """Draw an estimate, or distributions over an alphabet, the way that alphabet asks for.
 
     On a line distributions are curves over the truth, the grey area behind them; `unit` names what
@@ -90,7 +86,7 @@ def picture(
 
 def _line(
     groups: Groups, series: Series, title: str, unit: str, intervals: Intervals | None, ax: Any
-) -> "Figure":
+) -> Figure:
     axes = canvas.blank_axes(ax, 8.4, 4.4)
     edges, side = canvas.edges_of(groups), canvas.sides_of(groups)[0]
     if intervals is not None:
@@ -110,7 +106,7 @@ def _reach(intervals: Intervals) -> Reach:
 
 def _bars(
     groups: Groups, series: Series, title: str, unit: str, intervals: Intervals | None, ax: Any
-) -> "Figure":
+) -> Figure:
     height = np.clip(1.2 + 0.3 * groups.count * len(series) ** 0.5, 2.6, 60)
     axes = canvas.blank_axes(ax, 6.8, float(height))
     places, thick = np.arange(groups.count), 0.8 / len(series)
@@ -131,7 +127,7 @@ def _bars(
 
 def _maps(
     groups: Groups, series: Series, title: str, under: Any, intervals: Intervals | None, ax: Any
-) -> "Figure":
+) -> Figure:
     count = len(series) + (intervals is not None)
     ground = Ground.of(groups, under)
     figure, panels = canvas.blank_panels(count, ground.shape, "" if count == 1 else title, ax)
@@ -171,7 +167,7 @@ def laws(
     title: str = "",
     unit: str = "",
     smallest: float = 1e-4,
-) -> "Figure":
+) -> Figure:
     """Draw laws side by side as heat maps, one row a true value, on one logarithmic scale.
 
     White is impossible; what is possible but rarer than `smallest` has the lightest colour. With
@@ -219,7 +215,7 @@ def _law_extent(law: FloatArray, alphabet: Alphabet | None) -> tuple[float, floa
 
 def planned(
     plan: Plan, *, ax: Any = None, path: str | Path | None = None, title: str = "", unit: str = ""
-) -> "Figure":
+) -> Figure:
     """Draw expected error against people, on logarithmic scales, and how many the target needs.
 
     The error is the earth mover's distance, with the band in which 90 % of surveys end; where a
@@ -265,7 +261,7 @@ def mechanisms(
     ax: Any = None,
     path: str | Path | None = None,
     title: str = "",
-) -> "Figure":
+) -> Figure:
     """Draw the error of each mechanism with its standard error, the least at the top.
 
     At its end stands how often the best guess of a person's value is right.
@@ -291,7 +287,7 @@ def mechanisms(
 
 def unnoticed(
     hidden: Sensitivity, *, ax: Any = None, path: str | Path | None = None, title: str = ""
-) -> "Figure":
+) -> Figure:
     """Draw the bias that a choice by value could cause and go unnoticed, against its odds.
 
     Dotted: two standard errors of an estimate, were the choice free.
@@ -315,7 +311,7 @@ def _positive(values: FloatArray) -> FloatArray:
     return np.where((values > 0) & np.isfinite(values), values, np.nan)
 
 
-def _mark(axes: "Axes", plan: Plan, target: float) -> None:
+def _mark(axes: Axes, plan: Plan, target: float) -> None:
     """Draw the target and, where it can be reached, the number of people that reaches it."""
     pen: dict[str, Any] = {"color": canvas.VERMILION, "linewidth": 1.3, "linestyle": (0, (6, 2))}
     if plan.needed is None:
@@ -326,7 +322,7 @@ def _mark(axes: "Axes", plan: Plan, target: float) -> None:
     axes.plot([plan.needed], [target], "o", color=canvas.VERMILION, markersize=7, zorder=4)
 
 
-def _plain_ticks(axes: "Axes") -> None:
+def _plain_ticks(axes: Axes) -> None:
     """Write numbers out, where powers of ten are for few people: 10,000 and 0.2."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415
 

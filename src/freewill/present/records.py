@@ -1,7 +1,7 @@
 """Pictures of several attributes: a table as a heat map, conditional distributions as bars."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -9,15 +9,11 @@ from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.base import Alphabet, attributes_of, texts
 from freewill.errors import ParameterError, several
 from freewill.present import canvas
-from freewill.present.canvas import plain, saved
+from freewill.present.canvas import Axes, Figure, plain, saved
 from freewill.present.distribution import Distribution
 from freewill.present.plots import picture
 from freewill.present.shares import check_intervals
 from freewill.stats.intervals import Intervals
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _TICKS = 12
 """Values that an axis names, at most."""
@@ -33,7 +29,7 @@ def picture_of(
     path: str | Path | None = None,
     title: str = "",
     intervals: Intervals | None = None,
-) -> "Figure":
+) -> Figure:
     """Draw a distribution of one or two attributes, of everybody or given a condition.
 
     Two attributes are a heat map; with intervals, a second one beside it has half the length of
@@ -66,7 +62,7 @@ def picture_of(
     return saved(_beside(asked, theirs, title, intervals, ax), path)
 
 
-def _heat_maps(asked: Distribution, title: str, intervals: Intervals | None, ax: Any) -> "Figure":
+def _heat_maps(asked: Distribution, title: str, intervals: Intervals | None, ax: Any) -> Figure:
     rows, columns = attributes_of(asked.alphabet).values()
     shape = rows.size, columns.size
     tall = float(np.clip(rows.size / columns.size, 0.5, 1.6))
@@ -85,7 +81,7 @@ def _heat_maps(asked: Distribution, title: str, intervals: Intervals | None, ax:
     return figure
 
 
-def _name_axes(axes: "Axes", asked: Distribution, title: str) -> None:
+def _name_axes(axes: Axes, asked: Distribution, title: str) -> None:
     """Name both attributes and a few of their values."""
     (up, rows), (across, columns) = attributes_of(asked.alphabet).items()
     canvas.finish_panel(axes, title, plain(across), plain(up))
@@ -110,7 +106,7 @@ def _few(alphabet: Alphabet) -> IntArray:
 
 def _beside(
     asked: Distribution, theirs: FloatArray, title: str, intervals: Intervals | None, ax: Any
-) -> "Figure":
+) -> Figure:
     """Draw the bars of those whom the condition leaves beside those of everybody."""
     alphabet = asked.alphabet
     places = np.arange(alphabet.size)

@@ -2,20 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
 from freewill.errors import ParameterError, printable, several, shown
 from freewill.present import canvas
-from freewill.present.canvas import plain, saved
+from freewill.present.canvas import Axes, Figure, plain, saved
 from freewill.stats.difference import written
 from freewill.stats.trend import COLUMNS, Trend
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _ROWS = 12
 """Periods, or functionals, that are printed."""
@@ -106,7 +102,7 @@ def scaled(trend: Trend) -> Sequence[FloatArray]:
 
 def picture(
     trend: Trend, *, ax: Any = None, path: str | Path | None = None, title: str = ""
-) -> "Figure":
+) -> Figure:
     """Draw functionals over periods: points with intervals, and the band of all periods.
 
     Of many functionals those are drawn that change most surely, six at most. Coordinates of a grid
@@ -140,7 +136,7 @@ def picture(
     return saved(canvas.figure_of(panels[0]), path)
 
 
-def _draw(axes: "Axes", trend: Trend, place: int, pen: int, *, alone: bool) -> None:
+def _draw(axes: Axes, trend: Trend, place: int, pen: int, *, alone: bool) -> None:
     """Draw a functional: its points with intervals, and its band behind them."""
     point, low, high, least, most = (column[:, place] for column in scaled(trend))
     colour = canvas.pen_of(pen)
@@ -155,7 +151,7 @@ def _draw(axes: "Axes", trend: Trend, place: int, pen: int, *, alone: bool) -> N
     axes.errorbar(times, point, reach, ms=4, capsize=3, marker="o", label=label, **colour)
 
 
-def _name_periods(axes: "Axes", trend: Trend) -> None:
+def _name_periods(axes: Axes, trend: Trend) -> None:
     """Write the names of some periods below the axes."""
     step = -(-len(trend) // _TICKS)
     some = range(0, len(trend), step)

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, attributes_of, has_distance, has_raster
-from freewill.errors import EvidenceError, ParameterError, several, shown
+from freewill.errors import EvidenceError, several
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.difference import distance_between, transports_on, written
 from freewill.stats.efficient import OneStep, fit_of
@@ -18,7 +18,7 @@ from freewill.stats.equality import equality, solves_of
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import checked_level, estimable
 from freewill.stats.information import advice_on_few, several_people
-from freewill.stats.intervals import interval_lines, intervals
+from freewill.stats.intervals import checked_flag, interval_lines, intervals
 from freewill.stats.provenance import Body, refuse_shared
 from freewill.stats.reach import band, reach_of
 from freewill.stats.weights import Quantiles, Weights
@@ -163,9 +163,7 @@ def compare(
             f"{other.alphabet}: the alphabets must be the same."
         )
     level = checked_level(level)
-    for name, given in (("joint", joint), ("equal", equal)):
-        if not isinstance(given, bool | np.bool_):
-            raise ParameterError(f"{name}={shown(given)}: expected True or False.")
+    joint, equal = checked_flag("joint", joint), checked_flag("equal", equal)
     work, (weights, quantiles) = Work(on_step), estimable(of, one.alphabet)
     # Bands of a CDF solve twice for each.
     many = (2 if joint and quantiles is not None else 1) * len(weights.rows)
@@ -177,10 +175,10 @@ def compare(
     for fit in fits:
         fit.solved_by(work)
     if quantiles is None:
-        names, columns, few = _of_weights(fits, weights, level, bool(joint), work)
+        names, columns, few = _of_weights(fits, weights, level, joint, work)
     else:
         heard = work.part(many), work.part(many)
-        names, columns, few = _of_quantiles(fits, quantiles, level, bool(joint), heard)
+        names, columns, few = _of_quantiles(fits, quantiles, level, joint, heard)
     if len(names) == 1 and (quantiles or weights).single:
         columns = columns[:, 0]
     emd, nearest, furthest = distance_between(
@@ -194,7 +192,7 @@ def compare(
         emd_high=furthest,
         p_value=equality(one, other, work),
         level=level,
-        joint=bool(joint),
+        joint=joint,
         shares=quantiles is None and bool(np.all((weights.rows == 0) | (weights.rows == 1))),
         people=(one.people, other.people),
         alphabet=one.alphabet,

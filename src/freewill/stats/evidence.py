@@ -18,13 +18,7 @@ from freewill.errors import EvidenceError, closest, several, shown
 from freewill.numeric.operators.base import StackOperator
 from freewill.stats.groups import Group, grouped, name_of
 from freewill.stats.provenance import Parts, own_part, picked, united
-from freewill.stats.streams import (
-    Block,
-    Source,
-    Stream,
-    joined,
-    unchanged,
-)
+from freewill.stats.streams import Block, Source, Stream, joined, unchanged
 
 if TYPE_CHECKING:
     from freewill.domain.mechanisms.factored import Factored

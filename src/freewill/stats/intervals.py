@@ -20,11 +20,7 @@ from freewill.stats.efficient import Estimated, OneStep, fit_of
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import checked_level, estimable, functionals_of
-from freewill.stats.information import (
-    Information,
-    advice_on_few,
-    several_people,
-)
+from freewill.stats.information import Information, advice_on_few, several_people
 from freewill.stats.reach import (
     advice_on,
     critical_of,
@@ -154,7 +150,7 @@ def intervals(
 
     wanted = functionals_of(of)
     if isinstance(wanted, Nonlinear):
-        return _nonlinear(fit, wanted, checked_level(level), _checked_joint(joint), work)
+        return _nonlinear(fit, wanted, checked_level(level), checked_flag("joint", joint), work)
     return answered(wanted, fit.evidence.alphabet, level, joint, answer)
 
 
@@ -185,7 +181,7 @@ def answered(
     answer: Callable[[Weights, float], Intervals],
 ) -> Intervals:
     """Return intervals by a function that makes them for checked weights at a level."""
-    level, joint = checked_level(level), _checked_joint(joint)
+    level, joint = checked_level(level), checked_flag("joint", joint)
     weights, quantiles = estimable(of, alphabet)
     answers, alone = answer(weights, level), weights.single and not joint
     if weights.about is not None:
@@ -195,10 +191,11 @@ def answered(
     return _alone(answers) if alone and len(answers) == 1 else answers
 
 
-def _checked_joint(joint: Any) -> bool:
-    if not isinstance(joint, bool | np.bool_):
-        raise ParameterError(f"joint={shown(joint)}: expected True or False.")
-    return bool(joint)
+def checked_flag(name: str, given: Any) -> bool:
+    """Return True or False, after checking that it is one of them."""
+    if not isinstance(given, bool | np.bool_):
+        raise ParameterError(f"{name}={shown(given)}: expected True or False.")
+    return bool(given)
 
 
 def _alone(answers: Intervals) -> Intervals:

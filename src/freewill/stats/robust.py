@@ -23,13 +23,7 @@ from freewill.numeric.solvers.likelihood import (
 from freewill.stats.atoms import AtomModel, watched
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.efficient import OneStep
-from freewill.stats.estimators.estimate import (
-    Estimate,
-    default_tolerance,
-    described,
-    positive,
-    whole,
-)
+from freewill.stats.estimators.estimate import Estimate, checked_run, described
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.explanations import FORGED, Misfit
@@ -213,8 +207,7 @@ def robust(
     started = perf_counter()
     refuse_several(checked_evidence(evidence, "robust"), "robust")
     trace = Trace(on_step)
-    tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
-    limit = whole("max_steps", max_steps)
+    tolerance, limit = checked_run(evidence, tol, max_steps)
     model = AtomModel(evidence, tolerance, limit)
     fit = OneStep(evidence, None)
     exact = vars(fit)["maximum"] = gibu(evidence, tolerance, limit)

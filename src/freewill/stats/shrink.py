@@ -21,13 +21,7 @@ from freewill.numeric.solvers.likelihood import (
     one_blas_thread,
 )
 from freewill.numeric.solvers.systems import dense_system
-from freewill.stats.estimators.estimate import (
-    Estimate,
-    default_tolerance,
-    described,
-    positive,
-    whole,
-)
+from freewill.stats.estimators.estimate import Estimate, checked_run, described
 from freewill.stats.estimators.identifiability import unresolved_directions
 from freewill.stats.evidence import Evidence, checked_evidence, refuse_nobody
 
@@ -116,8 +110,7 @@ def shrink(
     started = perf_counter()
     checked_evidence(evidence, "shrink")
     trace = Trace(on_step)
-    tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
-    limit = whole("max_steps", max_steps)
+    tolerance, limit = checked_run(evidence, tol, max_steps)
     refuse_nobody(evidence, "an estimate")
     _refuse_what_does_not_fit(evidence)
     fits: list[_Fit] = []

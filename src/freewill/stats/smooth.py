@@ -16,13 +16,7 @@ from freewill.numeric.solvers.likelihood import (
     Trace,
     one_blas_thread,
 )
-from freewill.stats.estimators.estimate import (
-    Estimate,
-    default_tolerance,
-    described,
-    positive,
-    whole,
-)
+from freewill.stats.estimators.estimate import Estimate, checked_run, described
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence, refuse_nobody
 from freewill.stats.product_kernels import ProductKernels
@@ -139,8 +133,7 @@ def smooth(
     started = perf_counter()
     checked_evidence(evidence, "smooth")
     trace = Trace(on_step)
-    tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
-    limit = whole("max_steps", max_steps)
+    tolerance, limit = checked_run(evidence, tol, max_steps)
     refuse_nobody(evidence, "an estimate")
     sieves = Sieves(evidence, tolerance, limit)
     exact = gibu(evidence, tolerance, limit)

@@ -11,7 +11,7 @@ from freewill.core.frames import frame
 from freewill.core.presented import Presented, room
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
-from freewill.errors import EvidenceError, ParameterError, several, shown
+from freewill.errors import EvidenceError, several
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.change import Change, Lines, Pooled, change
 from freewill.stats.difference import written
@@ -19,7 +19,7 @@ from freewill.stats.efficient import OneStep
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import checked_level, estimable, functionals_of
 from freewill.stats.information import FEW
-from freewill.stats.intervals import Intervals, intervals
+from freewill.stats.intervals import Intervals, checked_flag, intervals
 from freewill.stats.periods import Span, spans_of, times_of
 from freewill.stats.weights import Fractions, Nonlinear, Quantiles
 from freewill.stats.work import Work
@@ -165,10 +165,8 @@ def trend(
       2026-11-16  58.66  (51.95 to 65.34)  [50.48 to 66.8]
     """
     level, wanted = checked_level(level), functionals_of(of)
-    for name, given in (("joint", joint), ("equal", equal)):
-        if not isinstance(given, bool | np.bool_):
-            raise ParameterError(f"{name}={shown(given)}: expected True or False.")
-    every = spans_of(evidence, equal=bool(equal))
+    joint, equal = checked_flag("joint", joint), checked_flag("equal", equal)
+    every = spans_of(evidence, equal=equal)
     spans = tuple(span for span in every if span.evidence.people > 1)
     if len(spans) < 2:
         raise EvidenceError(
@@ -181,7 +179,7 @@ def trend(
     pooled = Pooled.of([span.evidence for span in spans], work)
     tests = change(pooled, times, linearised(wanted, alphabet, pooled.theta), Work(None))
     work.solved(len(spans))
-    each, bands = _intervals(spans, wanted, level, bool(joint), pooled.mode, work)
+    each, bands = _intervals(spans, wanted, level, joint, pooled.mode, work)
     columns = {**_columns(each, bands), **_lines(wanted, tests, each, times, level, joint)}
     if each[0].point.ndim == 0:
         columns = {name: column[..., 0] for name, column in columns.items()}
@@ -193,7 +191,7 @@ def trend(
         **columns,
         p_value=tests.whole,
         level=level,
-        joint=bool(joint),
+        joint=joint,
         shares=_are_shares(wanted, alphabet),
         alphabet=each[0].alphabet,
         advice=_advice(every, each),

@@ -14,12 +14,7 @@ from freewill.domain.draws.sources import Source
 from freewill.domain.either_outputs import Maybe
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, brief
-from freewill.domain.mechanisms.composed import (
-    checked_inner,
-    inner_spec,
-    promised,
-    read_inner,
-)
+from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promised, read_inner
 from freewill.domain.mechanisms.parameters import of_full_rank
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.moments import Moments

@@ -131,7 +131,7 @@ class KRR(Noisy):
 
 
 @dataclass(frozen=True)
-class RAPPOR(UnaryEncoding, Noisy):
+class RAPPOR(Noisy, UnaryEncoding):  # type: ignore[misc]
     """Send one bit a value, the own bit set, each flipped with probability 1/(1 + e^(epsilon/2)).
 
     The symmetric, one-time form of eq. 12, which the field knows as symmetric unary encoding

@@ -14,12 +14,7 @@ from freewill.errors import first_line
 from freewill.io import rows
 from freewill.io.decoding import Decoder
 from freewill.io.engines.base import Table, engine_for, is_dataset, wide_rows
-from freewill.io.engines.spark_session import (
-    blamed_on_spark,
-    quiet,
-    spark_failures,
-    spark_session,
-)
+from freewill.io.engines.spark_session import blamed_on_spark, quiet, spark_failures, spark_session
 from freewill.io.engines.spark_source import SparkSource, pieces_of
 from freewill.io.files import is_remote
 from freewill.io.layout import Part

@@ -5,13 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
-from freewill.numeric.operators.base import (
-    Map,
-    Operator,
-    RowNumbers,
-    Structure,
-    Sums,
-)
+from freewill.numeric.operators.base import Map, Operator, RowNumbers, Structure, Sums
 
 _ON_A_LINE = ("geometric", "symbols", "stack")
 """Structures of which other rows are not: between them the law is an array."""

@@ -14,11 +14,7 @@ import numpy as np
 from scipy.special import expit, gammaln
 
 from freewill.core.types import FloatArray
-from freewill.numeric.operators.moments import (
-    Nodes,
-    SetMoments,
-    nodes_in_time,
-)
+from freewill.numeric.operators.moments import Nodes, SetMoments, nodes_in_time
 
 _FURTHEST = 2000.0
 """Exponents beyond which a value is in no subset that counts."""

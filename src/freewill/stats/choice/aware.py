@@ -33,13 +33,7 @@ from freewill.stats.choice.fit import (
 from freewill.stats.choice.joint import JointEstimate
 from freewill.stats.choice.model import ChoiceModel
 from freewill.stats.choice.separate import Separate
-from freewill.stats.estimators.estimate import (
-    Estimate,
-    default_tolerance,
-    described,
-    positive,
-    whole,
-)
+from freewill.stats.estimators.estimate import Estimate, checked_run, described
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.groups import name_of
@@ -231,8 +225,8 @@ def choice_aware(
     evidence = checked_evidence(evidence, "choice_aware").split
     refuse_combinations(evidence, "choice_aware")
     trace = Trace(on_step)
-    tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
-    model = ChoiceModel(evidence, tolerance, whole("max_steps", max_steps))
+    tolerance, limit = checked_run(evidence, tol, max_steps)
+    model = ChoiceModel(evidence, tolerance, limit)
     bases = _bases(evidence, basis)
     exact, separate = gibu(evidence, tolerance, max_steps), Separate(evidence)
     free = _free(model, exact)

@@ -9,13 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import helmert
 
 from freewill.core.types import FloatArray, numbers
-from freewill.domain.alphabets.base import (
-    Alphabet,
-    Raster,
-    attributes_of,
-    has_raster,
-    raster_of,
-)
+from freewill.domain.alphabets.base import Alphabet, Raster, attributes_of, has_raster, raster_of
 from freewill.errors import ParameterError, closest, several, shown
 
 BasisName: TypeAlias = str | int | tuple[int, int] | ArrayLike

@@ -11,9 +11,7 @@ from freewill.domain.alphabets.base import Alphabet, has_raster, raster_of, read
 from freewill.errors import EvidenceError, printable, several
 from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.choice.scores import Scores
-from freewill.stats.difference import (
-    written,
-)
+from freewill.stats.difference import written
 from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence, by_attribute, names_of

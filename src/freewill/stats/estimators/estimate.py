@@ -322,6 +322,12 @@ def default_tolerance(evidence: Evidence) -> float:
     return max(0.01 / max(evidence.people, 1), attainable)
 
 
+def checked_run(evidence: Evidence, tol: Any, max_steps: Any) -> tuple[float, int]:
+    """Return the gap to certify, that of the evidence where none is given, and how many steps."""
+    tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
+    return tolerance, whole("max_steps", max_steps)
+
+
 def _outputs(evidence: Evidence) -> int:
     """Return how many different outputs were observed."""
     return sum(group.rows for group in evidence.groups)

@@ -26,13 +26,11 @@ from freewill.stats.estimators.estimate import (
     Estimate,
     Start,
     certificate_of,
-    default_tolerance,
+    checked_run,
     described,
     likelihood_of,
     passes_of,
-    positive,
     theta_of,
-    whole,
 )
 from freewill.stats.estimators.identifiability import unresolved_directions
 from freewill.stats.evidence import Evidence, assemble, checked_evidence
@@ -121,10 +119,10 @@ def gibu(
     """
     started = perf_counter()
     checked_evidence(evidence, "gibu")
-    tolerance = default_tolerance(evidence) if tol is None else positive("tol", tol)
+    tolerance, limit = checked_run(evidence, tol, max_steps)
     theta = None if start is None else theta_of(start, evidence.alphabet)
     curvature = start.curvature if isinstance(start, Estimate) else None
-    run = _Run(tolerance, whole("max_steps", max_steps), theta, curvature, on_step)
+    run = _Run(tolerance, limit, theta, curvature, on_step)
     if solver is not None and not (isinstance(solver, str) and solver in get_args(SolverName)):
         names = ", ".join(get_args(SolverName))
         raise ParameterError(f"solver={shown(solver)}: expected one of {names}.")
