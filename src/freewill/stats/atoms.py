@@ -21,6 +21,7 @@ from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, refuse_nobody, refuse_unheld
 from freewill.stats.groups import Group
+from freewill.stats.information import moments_of, pulled
 
 _DENSE, _SMALL = 1 << 22, 1 << 18
 """Entries of the law up to which it is held as an array; where it has structure, fewer."""
@@ -32,6 +33,8 @@ _ROUGH = 10
 """Tolerances that other shares may gain where atoms are only compared."""
 _FIRST_LEAP = 4.0
 """Rounds that the first leap ahead stands for, at most; later ones more, as long as they gain."""
+_LEADERS = 32
+"""Mechanisms that may each lead theta: beyond these, one tells less than a 32nd of what all do."""
 _LOOSE = 100
 """Tolerances within which fits at a price are solved."""
 _LEAST = 1e-9
@@ -139,6 +142,22 @@ class AtomModel:
         nothing, value = np.zeros(self.weights.size), exact.log_likelihood
         honest = self._log_fitted(exact.theta) + np.log(self.shares)[self.group]
         return AtomFit(exact.theta, self.shares, nothing, honest, value, exact.gap, exact.status, 0)
+
+    def leaders(self, near: AtomFit) -> list[int]:
+        """Return the groups, among those whose outputs may have an atom, that may lead theta.
+
+        By what their reports tell, n_m sum theta_x K_m(x, x): of many, those that tell most.
+        """
+        groups: list[int] = np.unique(self.group[self.places]).tolist()
+        if len(groups) <= _LEADERS:
+            return groups
+        all_groups, inside = self._evidence.groups, pulled(near.theta, self.people)
+        moments = moments_of([all_groups[place] for place in groups], inside)
+        told = [
+            all_groups[place].people * float(inside @ own.diagonal())
+            for place, own in zip(groups, moments, strict=True)
+        ]
+        return sorted(groups[n] for n in np.argsort(told)[-_LEADERS:])
 
     def by_others(self, place: int) -> AtomFit:
         """Return the fit that has no atom, with the theta of all mechanisms but one."""

@@ -110,7 +110,7 @@ class Search:
         Where the forged reports lead theta, they seem to be honest, and the others' forged.
         """
         model = self._model
-        for place in np.unique(model.group[model.places]):
+        for place in model.leaders(self._free):
             near = model.by_others(int(place))
             (atoms,) = np.nonzero((model.gains(near) > model.cost) & (model.group == place))
             yield atoms, near

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from freewill.core.types import FloatArray
 from freewill.domain.mechanisms.each import Silent
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
@@ -205,12 +206,12 @@ def checked_laws(
     explanation = Explained(first, first)
     if p_value < 1 - level:
         explanation = explained(evidence, first, 1 - level, skipped)
-    shares = crowd.shares(evidence)
+    shares, furthest = crowd.shares(evidence), explanation.left.furthest(len(names))
     return FitCheck(
         p_value=p_value,
         level=level,
         groups=tuple(
-            _group_fit(evidence, explanation, place, name, float(shares[place]))
+            _group_fit(evidence, explanation, place, name, float(shares[place]), furthest[:, place])
             for place, name in enumerate(names)
             if place not in untested
         ),
@@ -257,23 +258,34 @@ def _choosing(evidence: Evidence, aware: "ChoiceAwareEstimate") -> Crowd:
 
 
 def _group_fit(
-    evidence: Evidence, explanation: Explained, place: int, name: str, share: float
+    evidence: Evidence,
+    explanation: Explained,
+    place: int,
+    name: str,
+    share: float,
+    furthest: FloatArray,
 ) -> GroupFit:
-    """Say what an explanation of all reports says of one group."""
+    """Say what an explanation of all reports says of one group.
+
+    `furthest` is how far its outputs, and its epsilon, deviate.
+    """
     group, first, left = evidence.groups[place], explanation.first, explanation.left
-    own, deviations = first.groups == place, np.abs(left.deviations())
     wrong, outputs = (
-        [n for n, at in enumerate(explanation.places) if own[at] and first.epsilons[at] == kind]
+        [
+            n
+            for n, at in enumerate(explanation.places)
+            if first.groups[at] == place and first.epsilons[at] == kind
+        ]
         for kind in (True, False)
     )
 
     def p_value(blamed: list[int], epsilon: bool) -> float:
-        largest = float(deviations[own & (first.epsilons == epsilon)].max(initial=0.0))
         p_values = [explanation.p_values[number] for number in blamed]
-        return min([*p_values, first.p_value(largest, epsilon=epsilon)])
+        return min([*p_values, first.p_value(float(furthest[int(epsilon)]), epsilon=epsilon)])
 
     epsilon, sent, error = epsilon_of(group.mechanism), None, None
-    score = np.flatnonzero(own & first.epsilons & left.testable)
+    own = slice(*np.searchsorted(first.groups, [place, place + 1]))
+    score = own.start + np.flatnonzero(first.epsilons[own] & left.testable[own])
     if wrong:
         sent, error = explanation.sizes[wrong[0]], explanation.errors[wrong[0]]
     elif score.size and epsilon and left.variances[score[0]] ** -0.5 <= epsilon:
