@@ -144,7 +144,7 @@ def test_extreme_planar_epsilons_are_certified(epsilon: float) -> None:
 def test_long_lines_are_solved_in_few_steps() -> None:
     line = fw.Linear(0, 1299)
     truth = np.exp(-(((np.arange(1300) - 700) / 200) ** 2))
-    mechanisms = [fw.Geometric(line, 0.005), fw.Geometric(line, 0.1), fw.KRR(line, 6.0)]
+    mechanisms = [fw.Geometric(line, 0.005), fw.Geometric(line, 0.1), fw.KRR(line, 4.0)]
     evidence = simulated(mechanisms, truth / truth.sum(), 50_000, 8)
     estimate = fw.gibu(evidence, tol=1e-9)
     assert (estimate.solver, estimate.status) == ("linear", fw.Status.CERTIFIED)

@@ -232,7 +232,8 @@ def _take_in(columns: ColumnPool, certificate: Certificate, tolerance: float) ->
     """Add the columns at the peaks of g; return how many."""
     share = 0.1 if columns.plane is None else 0.01
     level = 1 + max(0.01 * tolerance, share * certificate.gap)
-    wanted = _peaks(columns, certificate.slope, level)[:_AT_A_TIME]
+    most = min(_AT_A_TIME, columns.likelihood.weights.size)
+    wanted = _peaks(columns, certificate.slope, level)[:most]
     columns.add(wanted)
     return wanted.size
 

@@ -1,6 +1,7 @@
 """GIBU: certified maximum likelihood over any mixture, by the solver that suits it."""
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import groupby
 from time import perf_counter
 from typing import Literal, NamedTuple, get_args
@@ -10,7 +11,7 @@ import numpy as np
 from freewill.core.types import FloatArray, refuse_beyond
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import ParameterError, shown
-from freewill.numeric.operators.base import Structure
+from freewill.numeric.operators.base import Operator, RowNumbers, Structure
 from freewill.numeric.solvers import columns, interior, passes
 from freewill.numeric.solvers.conjugate import System, conjugate_system
 from freewill.numeric.solvers.likelihood import OnStep, Solution, Status, compact, one_blas_thread
@@ -56,12 +57,16 @@ _FEW_ROWS, _MANY_TO_ONE = 200, 10
 small correction to the system of the latter."""
 _FEW_REPORTS = 20
 """Bit reports a value from which on passes over them beat holding rows or columns."""
+_LONG, _OPEN = 1_000, 0.05
+"""Values, and share of people whose symbol is their own value, from which on conjugate gradients
+take so few products that a line's banded system costs more."""
 _MEDIUM = 500
 """Values up to which a matrix wins where a line's banded system has too many mechanisms."""
-_LONG_SYSTEM = 20_000
+_LONG_SYSTEM = 5_000
 """Size * (1 + 2 M)^1.5 from which on a line's banded system costs more than a sparse optimum."""
-_SMOOTH_LINE, _SMOOTH_PLANE = 5.0, 600.0
-"""`_fineness` up to which the optimum is sparse enough for columns to win, as measured."""
+_SMOOTH_LINE, _SMOOTH_PLANE = 3.0, 600.0
+"""`_fineness` up to which the optimum is sparse enough for columns to win, as measured; on a line
+times (1 + 2 M)^1.5, with which the banded system's cost grows."""
 _SHARP = 3.0
 """Sharpness beyond which noise hardly leaves its value."""
 _SMALL = 1 << 18
@@ -176,11 +181,13 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
     likelihood = likelihood_of(evidence)
     operator = likelihood.operator
     if solver == "columns":
+        # On a line a column is had in closed form, and a product costs O(k).
+        table = _SMALL if on_few_lines(operator) else _TABLE
         if run.start is None and (fewer := fewer_mechanisms(evidence)):
             rough = max(run.tolerance, _ROUGH)
-            first = columns.solve(compact(likelihood_of(fewer), _TABLE), rough, 50, None, plane)
+            first = columns.solve(compact(likelihood_of(fewer), table), rough, 50, None, plane)
             run = run._replace(start=first.theta)
-        return columns.solve(compact(likelihood, _TABLE), *run[:3], plane, run.on_step)
+        return columns.solve(compact(likelihood, table), *run[:3], plane, run.on_step)
     if solver == "conjugate":
         system: System = conjugate_system(operator)
     elif solver == "interior":
@@ -231,24 +238,22 @@ def choose_solver(evidence: Evidence) -> SolverName:
     if "bits" in structures and outputs > _FEW_REPORTS * size:
         return "passes" if size <= _DENSE_VALUES else "conjugate"
     if _beside_a_line(evidence):
-        return _choose_on_a_line(size, len(evidence.groups), _fineness(evidence), structures)
+        return _choose_on_a_line(evidence, structures)
     sharp = "planar" in structures and _fineness(evidence) > _SMOOTH_PLANE
     products = "kronecker" in structures or structures <= _TRANSFORMED
     return "conjugate" if sharp or products else "columns"
 
 
-def _choose_on_a_line(
-    size: int, mechanisms: int, fineness: float, structures: set[Structure]
-) -> SolverName:
-    if mechanisms > CROWD and fineness > size:
+def _choose_on_a_line(evidence: Evidence, structures: set[Structure]) -> SolverName:
+    size, mechanisms, fineness = evidence.alphabet.size, len(evidence.groups), _fineness(evidence)
+    crowd, price = mechanisms > CROWD, (1 + 2 * mechanisms) ** 1.5
+    if (crowd and fineness > size) or (size >= _LONG and _weighted(evidence, _openness) > _OPEN):
         return "conjugate"
-    if mechanisms > CROWD and size <= _MEDIUM:
-        return "interior"
-    # Noise so wide on a line so long that its optimum is sparse.
-    long = size * (1 + 2 * mechanisms) ** 1.5 >= _LONG_SYSTEM
-    return (
-        "columns" if structures == {"geometric"} and long and fineness <= _SMOOTH_LINE else "linear"
-    )
+    # Noise so wide, on a line so long, that its optimum is sparse and cheaper than a banded system.
+    sparse = fineness <= min(_SMOOTH_LINE * price, _SMOOTH_PLANE)
+    if structures == {"geometric"} and size * price >= _LONG_SYSTEM and sparse:
+        return "columns"
+    return "interior" if crowd and size <= _MEDIUM else "linear"
 
 
 def alternatives(evidence: Evidence, chosen: SolverName) -> list[SolverName]:
@@ -295,6 +300,18 @@ def _fineness(evidence: Evidence) -> float:
     The share of the values that an optimum needs grows with that of the noise that stays at its
     value; the sharpest mechanisms decide, as far as people chose them.
     """
+    cube = _weighted(evidence, lambda part: np.minimum(part.sharpness, _SHARP) ** 3)
+    return evidence.alphabet.size * cube
+
+
+def _openness(part: Operator) -> RowNumbers:
+    """Return how much likelier a symbol is from its own value than from any other."""
+    terms = part.line_terms()
+    return 0.0 if terms is None else np.exp(part.log_scale) * terms.gain
+
+
+def _weighted(evidence: Evidence, number: Callable[[Operator], RowNumbers]) -> float:
+    """Return the mean over people of a number of their reports' law, 0 for bits."""
     # Bits have no neighbours, and may be too many to be looked at.
     some = tuple(group for group in evidence.groups if group.light or group.structure != "bits")
     light = (
@@ -305,8 +322,5 @@ def _fineness(evidence: Evidence) -> float:
     if not some:
         return 0.0
     law, counts = light.operator, np.concatenate([group.counts for group in some])
-    cubes = [
-        np.minimum(part.sharpness, _SHARP) ** 3 * each
-        for part, each in zip(law.parts, law.split(counts), strict=True)
-    ]
-    return evidence.alphabet.size * sum(float(cube.sum()) for cube in cubes) / evidence.people
+    parts = zip(law.parts, law.split(counts), strict=True)
+    return sum(float((number(part) * each).sum()) for part, each in parts) / evidence.people
