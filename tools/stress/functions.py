@@ -126,7 +126,8 @@ def _periods(subject: Subject, answer: Periods) -> str:
         alone = fw.intervals(sample, subject.rows[: min(3, subject.size)])
         fault = judges.not_finite(point=trend.point[number])
         errors = np.stack([trend.standard_error[number], alone.standard_error])
-        if fault or not np.allclose(*errors, rtol=_NEARLY):
+        # Beyond 1 a share is not known at all.
+        if fault or not np.allclose(*np.minimum(errors, 1.0), rtol=_NEARLY):
             return fault or f"period {number} has errors {errors[0]}, by itself {errors[1]}"
         ends = trend.band_low, trend.low, trend.point, trend.high, trend.band_high
         if not all((a[number] <= b[number] + 1e-12).all() for a, b in pairwise(ends)):
