@@ -17,8 +17,6 @@ from tools.stress.subject import ALL_ROWS, Subject
 
 DOCUMENTED = (UnboundedErrors,)
 """Warnings that say something of the reports, and are no faults."""
-_NEARLY = 0.05
-"""Of an error: maxima that are looked for from elsewhere differ where the likelihood is flat."""
 _LARGE, _RARER = 200, 3
 """Values beyond which it is a mixture's turn so many times less often."""
 _WEEKS = "2026-11-02", "2026-11-09", "2026-11-23"
@@ -122,12 +120,14 @@ def _periods(subject: Subject, answer: Periods) -> str:
     trend = answer.trend
     if fault := _p_value(subject, trend):
         return fault
+    # Where the likelihood is flat, maxima that are looked for from elsewhere have other errors.
+    start = fw.gibu(fw.merge(answer.samples)).theta
     for number, sample in enumerate(answer.samples):
-        alone = fw.intervals(sample, subject.rows[: min(3, subject.size)])
+        alone = fw.intervals(sample, subject.rows[: min(3, subject.size)], start=start)
         fault = judges.not_finite(point=trend.point[number])
         errors = np.stack([trend.standard_error[number], alone.standard_error])
         # Beyond 1 a share is not known at all.
-        if fault or not np.allclose(*np.minimum(errors, 1.0), rtol=_NEARLY):
+        if fault or not np.allclose(*np.minimum(errors, 1.0), rtol=1e-3):
             return fault or f"period {number} has errors {errors[0]}, by itself {errors[1]}"
         ends = trend.band_low, trend.low, trend.point, trend.high, trend.band_high
         if not all((a[number] <= b[number] + 1e-12).all() for a, b in pairwise(ends)):
