@@ -194,6 +194,10 @@ def test_other_claims():
     assert fw.audit(fw.Geometric(LINE, 0.25), fw.Guarantee("ldp", 1.25), exact=True).holds
     # The double 0.2 is more than a fifth.
     assert not fw.audit(fw.Geometric(LINE, 0.2), fw.Guarantee("ldp", 1.0), exact=True).holds
+    # What was computed may be some roundings low, and `at_most` is not.
+    for epsilon in (0.6519664511927913, 0.03885716631808231, 0.08646766533037718):
+        planar = fw.PlanarGeometric(fw.Grid(3, 2, cell=1.0), epsilon)
+        assert fw.audit(planar, fw.Guarantee("geo", fw.audit(planar).at_most), exact=True).holds
     assert fw.audit(fw.KRR(LINE, 0.5), fw.Guarantee("geo", 0.5), exact=True).holds
     with pytest.raises(fw.ParameterError, match="geo-indistinguishability alone"):
         fw.audit(fw.PlanarGeometric(CITY, 1.0), fw.Guarantee("ldp", 9.0), exact=True)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.stats.information import pulled
+from freewill.stats.laws import residuals
 from freewill.stats.laws.crowd import Crowd
 from freewill.stats.laws.departures import column
 from freewill.stats.laws.group_laws import BitLaw, SymbolLaw, at_epsilon, epsilon_of, law_of
@@ -349,3 +350,21 @@ def test_equal_shares_show_no_epsilon_in_sets_of_one_size():
     evidence = fw.collect([(mine, mine.obfuscate(np.arange(300) % 6, np.random.default_rng(0)))])
     assert not law_of(evidence.groups[0], np.full(6, 1 / 6)).has_epsilon
     assert fw.check_fit(evidence).p_value >= 0
+
+
+def test_draws_end_once_enough_deviate_as_far(monkeypatch):
+    """The p-value is then as good as that of all draws, which a small chunk makes no others."""
+    line, rng = fw.Linear(0, 9), np.random.default_rng(5)
+    parts = [(one, one.obfuscate(rng.integers(10, size=2000), rng))
+             for one in (fw.KRR(line, 2.0), fw.Geometric(line, 0.5))]  # fmt: skip
+    evidence = fw.collect(parts)
+    fit = fw.fit(evidence)
+    monkeypatch.setattr(residuals, "_CHUNK", 1000)
+    some, every = (Residuals.of(evidence, Crowd.free(fit)) for _ in range(2))
+    early = some.p_values(some)
+    monkeypatch.setattr(residuals, "_FURTHER", 10**6)
+    late = every.p_values(every)
+    assert some._draws[0].size < every._draws[0].size == 1000
+    assert early == pytest.approx(late, rel=0.3)
+    furthest = some.furthest(2)
+    assert furthest.max(axis=1) == pytest.approx(some.largest(some.deviations()))

@@ -34,6 +34,21 @@ def test_every_basis_is_centred_scaled_and_of_full_rank(alphabet: Any) -> None:
         assert np.mean(np.sum(one.functions**2, axis=1)) == pytest.approx(1)
 
 
+def test_cells_that_are_left_out_take_functions_along() -> None:
+    """Where all that are kept lie in one row, or at one place, nothing rises along the other."""
+    rng = np.random.default_rng(0)
+    row = fw.Grid(2, 2, cell=1.0, mask=[[True, True], [False, False]])
+    assert [(one.name, one.size) for one in ladder(row)] == [("none", 0), ("linear", 1)]
+    for _ in range(60):
+        rows, columns = rng.integers(1, 7, 2)
+        kept = rng.random((rows, columns)) < rng.random()
+        kept[rng.integers(rows), rng.integers(columns)] = True
+        bases = ladder(fw.Grid(int(columns), int(rows), cell=1.0, mask=kept))
+        for one in bases:
+            assert np.linalg.matrix_rank(one.with_constant) == one.size + 1
+        assert len({one.name for one in bases}) == len(bases)
+
+
 @pytest.mark.parametrize("degree", [1, 2])
 def test_polynomials_are_spanned_and_equally_likely(degree: int) -> None:
     line = fw.Linear(0, 30)

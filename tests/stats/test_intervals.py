@@ -234,6 +234,25 @@ def test_what_is_lost_is_bounded_by_the_sets_that_are_known() -> None:
     assert mean.low <= mean.point <= mean.high
 
 
+def test_what_rests_on_one_person_and_is_lost_elsewhere_has_no_finite_error() -> None:
+    line = fw.Linear(0, 2)
+    sharp = fw.Matrix(line, [[1.0, 0.0], [8e-313, 1.0], [1.0, 3.6e-12]])
+    blind = fw.Matrix(line, np.ones((3, 1)))
+    found = fw.intervals(fw.collect([(sharp, [1], [1]), (blind, [0], [665_494])]))
+    assert np.isinf(found.standard_error).all()
+    assert ((found.low <= found.point) & (found.point <= found.high)).all()
+
+
+def test_bounds_by_sets_are_in_order_where_no_theta_fits() -> None:
+    """theta_1 has less of a larger sum where the shares of sets are negative."""
+    law = np.array([[0.8, 0.1, 0.1]] * 2 + [[0.1, 0.8, 0.1]] * 2 + [[0.3, 0.3, 0.4]])
+    twins = fw.Matrix(fw.Linear(0, 4), law)
+    evidence = fw.collect([(twins, [0, 1, 2], [50_000, 50_000, 900_000])])
+    found = fw.intervals(evidence, np.array([0.0, 1.0, 10.0, 11.0, 5.0]))
+    assert np.isinf(found.standard_error)
+    assert found.low <= found.point <= found.high
+
+
 @pytest.mark.later
 def test_bounds_by_sets_hold_the_truth() -> None:
     line = fw.Linear(0, 5)

@@ -262,3 +262,10 @@ def test_chi_square_is_what_many_people_are_tested_by(monkeypatch):
     mean = np.average(point, weights=error**-2)
     expected = chi2.sf(np.sum(np.square((point - mean) / error)), 2)
     assert found.p_constant == pytest.approx(expected, abs=0.03)
+
+
+def test_nothing_changes_where_there_is_one_value():
+    alone = fw.Categorical(["a"])
+    weeks = [fw.collect([(fw.Identity(alone), [0], [people])]) for people in (50, 60)]
+    found = fw.trend({"a": weeks[0], "b": weeks[1]})
+    assert (found.p_value, found.point.ravel().tolist()) == (1.0, [1.0, 1.0])

@@ -76,6 +76,10 @@ PLANTED = {
         "choice_aware", lambda e: replace(e, choice=e.choice[:, ::-1].copy()), "L is",
     ),
     "smooth": ("smooth", lambda e: replace(e, theta=nudged(e.theta)), "off the average"),
+    "shrink": ("shrink", lambda e: replace(e, strength=2 * e.strength), "the gap is understated"),
+    "trend": (
+        "trend", lambda e: replace(e, standard_error=1.1 * e.standard_error), "has errors",
+    ),
 }  # fmt: skip
 
 

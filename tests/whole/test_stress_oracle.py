@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import product
 from math import exp, hypot, log
 
@@ -87,6 +88,18 @@ def test_the_planar_law_sums_to_one_however_far_the_noise_reaches(epsilon) -> No
     where = part("planar", range(20), size=20, epsilon=epsilon, plane=(4, 5))
     total = np.exp(log_rows(where)).sum(axis=0)
     assert np.abs(total - 1).max() < 1e-17
+
+
+def test_what_falls_on_cells_left_out_counts_for_the_nearest() -> None:
+    kept = np.array([0, 1, 5, 7])
+    where = part("planar", range(4), size=4, epsilon=0.6, spacing=(1.0, 2.0), plane=(2, 4))
+    whole = np.exp(log_rows(replace(where, outputs=np.arange(8), size=8)))[:, kept]
+    rows = np.exp(log_rows(replace(where, kept=kept)))
+    # 3 is as near to 1 as to 7, and 6 to 5 as to 7: the western one counts.
+    nearest = [0, 1, 1, 1, 2, 2, 2, 3]
+    for place in range(4):
+        some = [cell for cell, near in enumerate(nearest) if near == place]
+        np.testing.assert_allclose(rows[place].astype(float), whole[some].sum(axis=0).astype(float))
 
 
 def test_unknown_laws_have_no_rows() -> None:

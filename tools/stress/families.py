@@ -1,6 +1,7 @@
 """Families of random mixtures: mixture i of a seed is always the same, whatever came before."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -173,8 +174,31 @@ def _many_mechanisms(rng: Rng, mix: Mixture, largest: int) -> Mixture:
     return mix
 
 
+_KINDS: dict[str, Any] = {
+    "geometric": fw.Geometric, "planar": fw.PlanarGeometric, "k-rr": fw.KRR, "rappor": fw.RAPPOR
+}  # fmt: skip
+
+
+def _levels(rng: Rng, mix: Mixture, largest: int) -> Mixture:
+    """Draw members of one family, whose reports say their level."""
+    alphabet = any_alphabet(rng, int(log_uniform(rng, 4, min(largest, 300))))
+    low, levels = log_uniform(rng, 0.01, 1), int(log_uniform(rng, 2, 200))
+    noise = noises(alphabet)
+    if noise == ["identity"]:  # one value alone, of a grid that leaves all others out
+        alphabet, noise = fw.Linear(0, 3), ["k-rr", "geometric"]
+    kind = _KINDS[str(rng.choice(noise))]
+    family = fw.Family(kind, alphabet, (low, low * levels), step=low)
+    mix = replace(over(mix, alphabet), chosen_from=family)
+    truth, people = any_truth(rng, alphabet.size), any_people(rng)
+    for level in rng.integers(family.last + 1, size=int(log_uniform(rng, 1, 40))):
+        mechanism = family.member(int(level))
+        add(rng, mix, mechanism, truth, max(1, int(rng.random() * people)), most_bits=50)
+    return mix
+
+
 FAMILIES: dict[str, tuple[float, Callable[[Rng, Mixture, int], Mixture]]] = {
-    "any": (56.5, _any),
+    "any": (53.5, _any),
+    "levels": (3, _levels),
     "one kind": (15, _one_kind),
     "sharp planar": (6, _sharp_planar),
     "contradicting bits": (6, _contradicting_bits),

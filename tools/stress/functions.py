@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ DOCUMENTED = (UnboundedErrors,)
 """Warnings that say something of the reports, and are no faults."""
 _LARGE, _RARER = 200, 3
 """Values beyond which it is a mixture's turn so many times less often."""
+_WEEKS = "2026-11-02", "2026-11-09", "2026-11-23"
 _FEW = "the evidence is of 1 person"
 
 
@@ -38,6 +40,8 @@ class Function:
     mechanisms: int = 10_000
     refusals: tuple[str, ...] = ()
     p_value: Callable[[Any], float | None] | None = None
+    grouped: bool = False
+    """Whether it asks who chose which mechanism: reports that say a level have other groups."""
 
 
 def _one_step(subject: Subject) -> fw.Estimate:
@@ -95,6 +99,45 @@ def _laws(subject: Subject) -> fw.FitCheck:
 
 
 @dataclass(frozen=True)
+class Periods:
+    """Samples of people who do not change, and what is said of them over time."""
+
+    samples: list[fw.Evidence]
+    trend: fw.Trend
+    p_value: float
+
+
+def _trend(subject: Subject) -> Periods:
+    samples = _samples(subject, 7, len(_WEEKS))[1]
+    rows = subject.rows[: min(3, subject.size)]
+    weeks = dict(zip(_WEEKS, samples, strict=True))
+    trend = fw.trend(weeks, rows, equal=True)
+    return Periods(samples, trend, float(trend.p_value))
+
+
+def _periods(subject: Subject, answer: Periods) -> str:
+    """Judge a trend: each period as it is by itself, bands around intervals, fair p-values."""
+    trend = answer.trend
+    if fault := _p_value(subject, trend):
+        return fault
+    # Where the likelihood is flat, maxima that are looked for from elsewhere have other errors.
+    start = fw.gibu(fw.merge(answer.samples)).theta
+    for number, sample in enumerate(answer.samples):
+        alone = fw.intervals(sample, subject.rows[: min(3, subject.size)], start=start)
+        fault = judges.not_finite(point=trend.point[number])
+        errors = np.stack([trend.standard_error[number], alone.standard_error])
+        # Beyond 1 a share is not known at all.
+        if fault or not np.allclose(*np.minimum(errors, 1.0), rtol=1e-3):
+            return fault or f"period {number} has errors {errors[0]}, by itself {errors[1]}"
+        ends = trend.band_low, trend.low, trend.point, trend.high, trend.band_high
+        if not all((a[number] <= b[number] + 1e-12).all() for a, b in pairwise(ends)):
+            return f"ends of period {number} are not in order"
+    p_values = np.concatenate([np.ravel(trend.p_constant), np.ravel(trend.p_slope)])
+    told = p_values[np.isfinite(p_values)]
+    return "" if ((told >= 0) & (told <= 1)).all() else "a p-value that is none"
+
+
+@dataclass(frozen=True)
 class Held:
     """An interval of a sum over a sample, and what it should hold."""
 
@@ -138,6 +181,10 @@ def _smooth(subject: Subject) -> fw.SmoothEstimate:
     return fw.smooth(subject.evidence)
 
 
+def _shrunk(subject: Subject) -> fw.ShrunkEstimate:
+    return fw.shrink(subject.evidence)
+
+
 _ALONE = "with one mechanism there is no choice", "there is no choice to test", "are fitted. "
 _DEFENCELESS = "a single mechanism cannot defend itself", "that all report bits"
 _UNTESTED = "no group can be tested", "no law can be tested"
@@ -155,9 +202,11 @@ FUNCTIONS: dict[str, Function] = {
         _choice, _p_value, 6, 300, refusals=(*_ALONE, *_UNTESTED), p_value=_told
     ),
     "check_fit": Function(_laws, _p_value, 6, 300, 200, _UNTESTED, _told),
-    "robust": Function(_robust, models.robust, 6, 200, 40, _DEFENCELESS),
-    "choice_aware": Function(_choice_aware, models.choice_aware, 6, 200, 12, _ALONE),
+    "trend": Function(_trend, _periods, 12, 200, 100, p_value=_told),
+    "robust": Function(_robust, models.robust, 6, 200, 40, _DEFENCELESS, grouped=True),
+    "choice_aware": Function(_choice_aware, models.choice_aware, 6, 200, 12, _ALONE, grouped=True),
     "smooth": Function(_smooth, models.smooth, 6, 200, refusals=("have no neighbours",)),
+    "shrink": Function(_shrunk, models.shrunk, 6, 200, 300),
 }
 
 
@@ -169,5 +218,6 @@ def tried_on(subject: Subject, everything: bool = False) -> list[str]:
         for place, (name, function) in enumerate(FUNCTIONS.items())
         if subject.size <= function.most
         and len(subject.parts) <= function.mechanisms
+        and not (function.grouped and subject.mixture.chosen_from)
         and (everything or (turn + place) % (rarer * function.every) == 0)
     ]

@@ -35,6 +35,8 @@ class Part:
     spacing: tuple[float, float] = (1.0, 1.0)
     plane: tuple[int, int] = (1, 0)
     matrix: NDArray[np.float64] | None = None
+    kept: NDArray[np.int64] | None = None
+    """Cells of a grid that are values, where others are left out; `plane` is of the whole grid."""
 
 
 def whole(part: Part) -> Part:
@@ -52,7 +54,7 @@ def log_rows(part: Part, some: slice | None = None) -> Long:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(part.matrix.T[part.outputs].astype(np.longdouble)))
     if part.kind == "planar":
-        return _planar(part)
+        return _planar(part) if part.kept is None else _remapped(part, part.kept)
     if part.kind == "rappor":
         # Each bit is right with probability 1 / (1 + e^(-epsilon/2)); `wrong` counts those that
         # are not: the set bits of others and, where it is not set, the own one.
@@ -88,6 +90,24 @@ def _planar(part: Part) -> Long:
     down = np.abs(np.subtract.outer(rows, from_row))
     aside = np.abs(np.subtract.outer(columns, from_column))
     return np.asarray(tables[edge[:, None], down, aside])
+
+
+def _remapped(part: Part, kept: NDArray[np.int64]) -> Long:
+    """Add up what falls on cells that are left out with the nearest that is kept.
+
+    Of equally near ones the one furthest west, then furthest south; the sides of cells are whole
+    numbers, so that ties are ties.
+    """
+    rows, columns = np.divmod(np.arange(part.plane[0] * part.plane[1]), part.plane[1])
+    whole_grid = replace(part, outputs=np.arange(rows.size), size=rows.size)
+    logs = _planar(whole_grid)[:, kept]
+    order = np.lexsort((rows[kept], columns[kept]))
+    up, aside = (np.subtract.outer(each, each[kept[order]]) for each in (rows, columns))
+    apart = (up * part.spacing[1]) ** 2 + (aside * part.spacing[0]) ** 2
+    nearest = order[np.argmin(apart, axis=1)]
+    total = np.full((kept.size, kept.size), -np.inf, dtype=np.longdouble)
+    np.logaddexp.at(total, nearest, logs)
+    return np.asarray(total[part.outputs])
 
 
 @lru_cache(maxsize=64)

@@ -14,6 +14,8 @@ from tools.stress.laws import Part, log_rows
 _ENTRIES = 2_000_000
 """Entries of the law of what was observed: the oracle holds three such arrays in long double."""
 _PEOPLE = 10**9
+_MASKED = 0.3
+"""Share of grids that leave cells out."""
 Rng = np.random.Generator
 
 
@@ -27,6 +29,8 @@ class Mixture:
     tol: float | None
     mechanisms: list[fw.Mechanism] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
+    chosen_from: fw.Family | None = None
+    """The family whose members the mechanisms are, where evidence is of reports with a level."""
 
     @property
     def people(self) -> int:
@@ -47,6 +51,13 @@ class Mixture:
             for part in self.parts
         ]
         counts = [part.counts for part in self.parts]
+        if self.chosen_from is not None:
+            space, level = self.chosen_from.output_space, self.chosen_from.level
+            each: Any = zip(self.mechanisms, reports, strict=True)
+            reports = [space.joined([np.full(len(r), level(m.epsilon)), r]) for m, r in each]
+            return fw.collect(
+                [(self.chosen_from, *one) for one in zip(reports, counts, strict=True)]
+            )
         return fw.collect(list(zip(self.mechanisms, reports, counts, strict=True)))
 
     def __str__(self) -> str:
@@ -125,7 +136,8 @@ def add(
     if kind == "matrix":
         law["matrix"] = mechanism.matrix  # type: ignore[attr-defined]
     if isinstance(mix.alphabet, fw.Grid):
-        law |= {"spacing": mix.alphabet.cell, "plane": mix.alphabet.plane}
+        law |= {"spacing": mix.alphabet.cell, "plane": mix.alphabet.whole.plane}
+        law |= {} if mix.alphabet.mask is None else {"kept": mix.alphabet.cells}
     elif isinstance(mix.alphabet, fw.Linear):
         law["spacing"] = (float(mix.alphabet.step), 1.0)
     room = max(2, _ENTRIES // (size * 10))
@@ -188,7 +200,12 @@ def any_alphabet(rng: Rng, size: int) -> Any:
     rows = int(rng.integers(1, int(np.sqrt(size)) + 1))
     width = log_uniform(rng, 0.05, 5)
     cell = width if rng.random() < 0.7 else (width, width * log_uniform(rng, 0.5, 2))
-    return fw.Grid(max(1, size // rows), rows, cell=cell)
+    columns = max(1, size // rows)
+    if rng.random() < _MASKED:
+        kept = rng.random((rows, columns)) < rng.uniform(0.2, 1)
+        kept[rng.integers(rows), rng.integers(columns)] = True
+        return fw.Grid(columns, rows, cell=(1.0, float(rng.integers(1, 4))), mask=kept)
+    return fw.Grid(columns, rows, cell=cell)
 
 
 def any_epsilon(rng: Rng) -> float:

@@ -125,6 +125,28 @@ def choice_aware(subject: Subject, estimate: fw.ChoiceAwareEstimate) -> str:
     return fault or intervals_hold(estimate.intervals(subject.rows))
 
 
+def shrunk(subject: Subject, estimate: fw.ShrunkEstimate) -> str:
+    """Judge the most likely theta of reports and of m people who are spread evenly.
+
+    Per person who reported, L + m / (n k) sum log theta has the gap (1 + m / n) log max G, with
+    G = (n g + m / (k theta)) / (n + m).
+    """
+    fault = off_the_simplex(estimate.theta) or not_finite(
+        L=estimate.log_likelihood, gap=estimate.gap, strength=estimate.strength, df=estimate.df
+    )
+    if fault or not estimate.theta.min() > 0:
+        return fault or f"theta has {estimate.theta.min()}"
+    truth, people = subject.oracle.truth(estimate.theta), subject.people
+    if abs(truth.value - estimate.log_likelihood) > truth.value_error + _SLACK:
+        return f"L is {estimate.log_likelihood!r}, true {truth.value!r}"
+    pull = estimate.strength / people
+    slope = subject.oracle.slope(estimate.theta) + 1 + pull / subject.size / estimate.theta
+    gap = (1 + pull) * float(np.log(slope.max() / (1 + pull)))
+    if gap > estimate.gap + (1 + pull) * truth.gap_error + _SLACK:
+        return f"the gap is understated: told {estimate.gap:.4g}, true {gap:.4g}"
+    return "" if -_SLACK <= estimate.df <= subject.size else f"{estimate.df} shares are told"
+
+
 def smooth(subject: Subject, estimate: fw.SmoothEstimate) -> str:
     """Judge an average of fits: each likely as told, the best no worse than no smoothing.
 

@@ -55,10 +55,10 @@ class Oracle:
         self._depths: Long = -finite * self._rows
 
     @classmethod
-    def of(cls, parts: Sequence[Part]) -> "Oracle":
-        """Return the oracle of reports through mechanisms."""
+    def of(cls, parts: Sequence[Part], levels: int = 1) -> "Oracle":
+        """Return the oracle of reports through mechanisms, each of so many levels as likely."""
         return cls(
-            np.concatenate([log_rows(part) for part in parts]),
+            np.concatenate([log_rows(part) for part in parts]) - np.log(np.longdouble(levels)),
             np.concatenate([part.counts for part in parts]),
         )
 

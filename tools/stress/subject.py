@@ -68,7 +68,8 @@ class Subject:
     @cached_property
     def oracle(self) -> Oracle:
         """The likelihood."""
-        return Oracle.of(self.parts)
+        family = self.mixture.chosen_from
+        return Oracle.of(self.parts, 1 if family is None else family.last + 1)
 
     @cached_property
     def inside(self) -> FloatArray:

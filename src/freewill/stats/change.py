@@ -91,7 +91,7 @@ class Contrasts:
         rows, sizes = _directions(pooled)
         periods, many = len(times), len(rows)
         through = np.stack([one.people * one.products(rows) for one in pooled.each])
-        flat = through.reshape(periods * many, -1)
+        flat = through.reshape(periods * many, pooled.theta.size)
         if pooled.theta.size <= DENSE:
             solved = flat @ pooled.everyone.covariance
         else:

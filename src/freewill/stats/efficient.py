@@ -106,8 +106,13 @@ class OneStep:
             estimates = estimates.replaced(moving, estimates.values[moving], *seen)
         if few.any():
             firm = self.firm._expected(rows[few])
-            seen = with_observed(self.evidence, self.firm.information, firm.influences, few=True)
-            estimates = estimates.replaced(few, firm.values, *seen)
+            estimates = estimates.replaced(few, firm.values, firm.variances, firm.shape)
+            # Nobody observed tells of what is lost there.
+            few[few] = told = np.isfinite(firm.variances)
+            if told.any():
+                at = self.firm.information
+                seen = with_observed(self.evidence, at, firm.influences[told], few=True)
+                estimates = estimates.replaced(few, firm.values[told], *seen)
         return estimates
 
     def _expected(self, rows: FloatArray, on_row: OnRow | None = None) -> "Estimated":

@@ -145,9 +145,13 @@ def whitened(covariance: FloatArray, sizes: list[int], *, every: bool = False) -
 def by_formula(scores: FloatArray, widths: list[int]) -> FloatArray:
     """Return the p-value of each row of whitened scores: that of its most unlikely stage.
 
+    1 where there is no stage, for the reports tell of no difference.
+
     >>> by_formula(np.array([[1.96], [0.0]]), [1]).round(3)
     array([0.05, 1.  ])
     """
+    if not widths:
+        return np.ones(len(scores))
     stages = np.split(np.square(scores), np.cumsum(widths)[:-1], axis=1)
     tails = [chdtrc(width, stage.sum(axis=1)) for width, stage in zip(widths, stages, strict=True)]
     return np.asarray(-np.expm1(len(tails) * np.log1p(-np.minimum(np.min(tails, axis=0), _MOST_P))))

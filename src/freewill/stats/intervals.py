@@ -261,8 +261,9 @@ def _within_sets(
         bounds, estimates = Weights(rows, np.array(answers.of)[lost].tolist), fit.estimated(rows)
         return intervals_about(fit.information, bounds, estimates, answers.level, critical)
 
-    low[lost] = np.maximum(low[lost], known(below).low)
-    high[lost] = np.minimum(high[lost], known(above).high)
+    ends = np.maximum(low[lost], known(below).low), np.minimum(high[lost], known(above).high)
+    # Where no theta fits the reports, theta_1 may have less of a larger sum: both ends count.
+    low[lost], high[lost] = np.minimum(*ends), np.maximum(*ends)
     return replace(answers, point=np.clip(answers.point, low, high), low=low, high=high)
 
 

@@ -154,10 +154,11 @@ def _other_epsilon(fit: OneStep, aware: ChoiceAwareEstimate | None = None) -> Hy
     if aware is not None and not aware.is_free:
         crowd = Crowd.of(evidence, choice_law(aware, bends=False), aware.theta)
     first = Residuals.of(evidence, crowd, skipped)
-    if not np.any(first.epsilons & first.testable):
+    (tested,) = np.nonzero(first.epsilons & first.testable)
+    if not tested.size:
         raise EvidenceError("no epsilon can be contradicted")
-    scores = np.where(first.epsilons, first.standardised(first.residuals), 0.0)
-    place = int(np.argmax(np.abs(scores)))
+    scores = first.standardised(first.residuals)
+    place = int(tested[np.argmax(np.abs(scores[tested]))])
     cost = math.log(evidence.people) / 2 + math.log(len(evidence.groups))
     gain = float(scores[place]) ** 2 / 2 - cost
     if aware is None and not gain > 0:

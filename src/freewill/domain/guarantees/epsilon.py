@@ -36,8 +36,9 @@ class Audit(Presented, Outcome):
     moved it or, of a table, a claim computed from its numbers. `first` and `second` are the
     values that `output` tells apart best. `most` is the largest epsilon that the law may have for
     all that the rounding of its numbers lets us know, at any pair of values: epsilon + resolution
-    unless given. `warnings` say where the promise is
-    empty in human terms.
+    unless given: a claim that is made of an audit takes that, for `epsilon` may be some roundings
+    low, and the exact audit refutes it then. `warnings` say where the promise is empty in human
+    terms.
 
     >>> import freewill as fw
     >>> audit = fw.audit(fw.KRR(fw.Linear(0, 4), epsilon=1.0))

@@ -86,7 +86,7 @@ def ladder(alphabet: Alphabet) -> list[Basis]:
     counts = _ON_A_LINE if 1 in (rows, columns) else _ON_A_GRID
     sides = (_sides(alphabet, count) for count in counts if count <= max(rows, columns))
     splines = [_splines(alphabet, pair) for pair in dict.fromkeys(sides)]
-    return bases + [basis for basis in splines if alphabet.plane or _apart(basis)]
+    return bases + [one for one in splines if alphabet.plane or (one.size and _apart(one))]
 
 
 def _raster(alphabet: Alphabet) -> Raster:
@@ -253,8 +253,15 @@ def _polynomials(alphabet: Alphabet, name: str) -> Basis:
         for i in range(min(degree, columns - 1) + 1)
         for j in range(min(degree - i, rows - 1) + 1)
     ]
-    axes, signs = np.linalg.qr(np.stack(across, axis=1))
-    return _scaled(name, axes[:, 1:] * np.sign(np.diag(signs))[1:])
+    axes = np.zeros((alphabet.size, 0))
+    for column in across:
+        rest = column
+        for _ in range(2):  # the second time for rounding
+            rest = rest - axes @ (axes.T @ rest)
+        # Cells that are left out may leave nothing that differs from those before.
+        if np.linalg.norm(rest) > _SINGULAR * np.linalg.norm(column):
+            axes = np.column_stack([axes, rest / np.linalg.norm(rest)])
+    return _scaled(name, axes[:, 1:]) if axes.shape[1] > 1 else _polynomials(alphabet, "none")
 
 
 def _splines(alphabet: Alphabet, counts: tuple[int, int]) -> Basis:
@@ -262,9 +269,9 @@ def _splines(alphabet: Alphabet, counts: tuple[int, int]) -> Basis:
     rows, columns, cells = _raster(alphabet)
     (east, east_rates), (north, north_rates) = _waves(columns, counts[0]), _waves(rows, counts[1])
     rates = np.add.outer(north_rates, east_rates).ravel()[1:]
-    if not rates.size:
-        return _polynomials(alphabet, "none")
     both = np.einsum("rn,ce->rcne", north, east).reshape(rows * columns, -1)[cells]
+    if not rates.size or np.ptp(both[:, 1:], axis=0).max() <= _SINGULAR:
+        return _polynomials(alphabet, "none")
     sides = zip(counts, (columns, rows), strict=True)
     name = " x ".join(str(count) for count, side in sides if side > 1)
     return _scaled(f"{name} splines", both[:, 1:] / np.sqrt(rates))
