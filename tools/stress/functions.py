@@ -125,10 +125,10 @@ def _periods(subject: Subject, answer: Periods) -> str:
     for number, sample in enumerate(answer.samples):
         alone = fw.intervals(sample, subject.rows[: min(3, subject.size)], start=start)
         fault = judges.not_finite(point=trend.point[number])
-        errors = np.stack([trend.standard_error[number], alone.standard_error])
+        together, apart = trend.standard_error[number], alone.standard_error
         # Beyond 1 a share is not known at all.
-        if fault or not np.allclose(*np.minimum(errors, 1.0), rtol=1e-3):
-            return fault or f"period {number} has errors {errors[0]}, by itself {errors[1]}"
+        if fault or not np.allclose(np.minimum(together, 1.0), np.minimum(apart, 1.0), rtol=1e-3):
+            return fault or f"period {number} has errors {together}, by itself {apart}"
         ends = trend.band_low, trend.low, trend.point, trend.high, trend.band_high
         if not all((a[number] <= b[number] + 1e-12).all() for a, b in pairwise(ends)):
             return f"ends of period {number} are not in order"
