@@ -62,13 +62,14 @@ def test_the_code_of_a_name_is_written(survey, tmp_path):
 
 
 @needs_segno
-@needs_decoder
 def test_the_address_of_a_page_is_taken_for_that_of_its_collector(survey, tmp_path):
     given = ("qr", survey, "-o", tmp_path / "poster.svg", "--url")
     pages = {run_json(*given, f"https://a.org/ask{end}")["address"] for end in ("", "/s/commute")}
     assert len(pages) == 1
 
 
+@needs_segno
+@needs_decoder
 @pytest.mark.parametrize("url", ["https://example.org", f"https://{'long-' * 12}name.example.org"])
 def test_another_decoder_reads_what_was_written(survey, tmp_path, url):
     import zxingcpp  # noqa: PLC0415
