@@ -65,7 +65,8 @@ def traces(page, chart="estimate-chart"):
 
 
 def text(page, place):
-    return page.inner_text(place)
+    # A percent sign stays beside its number.
+    return page.inner_text(place).replace("\xa0", " ")
 
 
 def test_the_line_is_the_collectors_which_is_the_librarys(served, watched, tmp_path):
@@ -96,7 +97,7 @@ def test_the_line_is_the_collectors_which_is_the_librarys(served, watched, tmp_p
     rows = page.eval_on_selector_all(
         "#estimate-table tbody tr", "all => all.map(one => one.innerText.split('\\t'))"
     )
-    shares = [float(row[1].removesuffix(" %")) for row in rows]
+    shares = [float(row[1].removesuffix("\xa0%")) for row in rows]
     assert np.allclose(shares, 100 * np.array(told["theta"]), rtol=6e-3)
     assert told["certificate"] in text(page, "#certificate-words")
 

@@ -212,9 +212,11 @@ def test_without_a_truth_the_worst_is_planned_for():
     # Two rough numbers differ by less than half: the worst is among those near the largest.
     near = [name for name in each if rough[name] > 0.5 * max(rough.values())]
     needed = {name: each[name].needed(target, 0.02) or 0 for name in near}
-    assert plan.needed == pytest.approx(max(needed.values()), rel=0.05)
-    # Two truths may be as bad as each other, within what simulated surveys tell.
-    assert needed[plan.truth.split(",")[0]] > 0.9 * max(needed.values())
+    worst = plan.truth.split(",")[0]
+    assert plan.needed == needed[worst]
+    # Two truths may be as bad as each other, within what simulated surveys tell: numbers of people
+    # are known to 4 %, for they go with the square of distances known to 2 %.
+    assert needed[worst] > 0.9 * max(needed.values())
     mean = fw.plan(SURVEY, people=people, of="mean")
     assert mean.truth.startswith("both ends")
 
@@ -351,3 +353,17 @@ def test_bad_input_is_refused(case):
 def test_the_pieces_are_public():
     assert fw.plan is planning.plan
     assert isinstance(design_of(BINOMIAL, fw.KRR(LINE, 1.0)).distances.projected, Projected)
+
+
+@pytest.mark.later
+def test_where_few_people_tell_distances_are_those_of_surveys_without_them():
+    line, theta = fw.Linear(0, 9), np.r_[0.02, 0.03, 0.9, 0.03, 0.02, np.zeros(5)]
+    menu, shares, people = [fw.RAPPOR(line, 50.0), fw.RAPPOR(line, 0.01)], [1e-5, 1 - 1e-5], 31_623
+    planned = fw.plan(fw.Survey(line, {"sure": menu[0], "vague": menu[1]}), shares, theta, [people])
+    rng, distances = np.random.default_rng(1), []
+    for _ in range(60):
+        drawn = zip(menu, rng.multinomial(people, shares), strict=True)
+        groups = [(m, m.obfuscate(rng.choice(10, size=n, p=theta), rng)) for m, n in drawn if n]
+        distances.append(fw.emd(fw.gibu(fw.collect(groups)).theta, theta, line))
+    error = np.hypot(np.std(distances) / np.sqrt(60), planned.emd_error[0])
+    assert abs(planned.emd[0] - np.mean(distances)) < 3 * error

@@ -132,8 +132,9 @@ class Distances:
     any size takes as long. Reports that do not repeat are drawn one by one, which takes its time.
     From some hundred people on E(n) is F(n), the mean over draws to first order (`Projected`),
     times the ratio of both, which a few simulated surveys tell: each has a distance to first order,
-    too, from the score of its own reports. Beyond some number r of people even that takes too long,
-    and the ratio is taken from there,
+    too, from the score of its own reports. Not where an estimate rests on fewer than 20 people: F
+    counts on what the few would tell, and most surveys have none of them; there it is simulated.
+    Beyond some number r of people even that takes too long, and the ratio is taken from there,
 
         E(n) = F(n) (E(r) / F(r))^q,      q = sqrt(r / n),
 
@@ -179,7 +180,7 @@ class Distances:
     def _step(self, place: int, accuracy: float) -> Expected:
         """Return the expected distance at a step of the ladder."""
         last, doubt = min(place, self._last), 0.0
-        if self._bits * SIZES[place] <= _LIGHT:
+        if place == last and self._simulated(place):
             drawn = self._drawn(place, True, accuracy)
         else:
             ratio, doubt = self._ratio(last, accuracy)
@@ -190,12 +191,24 @@ class Distances:
         error = math.hypot(drawn.std(ddof=1) / np.sqrt(drawn.size), doubt * mean)
         return Expected(mean, float(low), float(high), error, place <= last)
 
+    def _simulated(self, place: int) -> bool:
+        """Say if surveys of this size are light, or rest on so few people that they tell alone."""
+        return self._bits * SIZES[place] <= _LIGHT or SIZES[place] < self._few
+
     def _ratio(self, place: int, accuracy: float) -> tuple[float, float]:
         """Return the mean distance over that to first order, and its relative standard error."""
+        if SIZES[place] < self._few:
+            drawn = [self._drawn(place, simulate, accuracy) for simulate in (True, False)]
+            full, first = (float(one.mean()) for one in drawn)
+            errors = [float(one.std(ddof=1) / one.mean()) / math.sqrt(one.size) for one in drawn]
+            return full / first, math.hypot(*errors)
         if place not in self._pairs:
             self._pairs[place] = Pairs(self._paired(SIZES[place]))
-        most = max(2 * _PAIRS, int(_WORK / (self._bits * SIZES[place])))
-        return self._pairs[place].until(accuracy, min(most, _MOST))
+        return self._pairs[place].until(accuracy, min(self._most(place, 2 * _PAIRS), _MOST))
+
+    def _most(self, place: int, least: int) -> int:
+        """Return how many surveys of this size are simulated at the most, at least so many."""
+        return max(least, int(_WORK / max(self._bits * SIZES[place], 1)))
 
     def _paired(self, people: int) -> Iterator[tuple[float, float]]:
         """Yield distances of simulated surveys, and those to first order by the same scores."""
@@ -220,6 +233,8 @@ class Distances:
             distances = (length(theta - self.theta) for theta in thetas)
             self._samples[place, simulate] = Sample(distances)
         most = min(max(_MOST_VALUES // self.theta.size, 2 * _BATCH), _MOST)
+        if simulate:
+            most = min(most, self._most(place, 2 * _BATCH))
         return self._samples[place, simulate].until(accuracy, most)
 
     @cached_property
@@ -236,12 +251,16 @@ class Distances:
         return self.theta.size * sum(single)
 
     @cached_property
+    def _few(self) -> float:
+        """From how many people on no value's share rests on few."""
+        return _FEW / effective_share(self.information, np.eye(self.theta.size))
+
+    @cached_property
     def _last(self) -> int:
         """The last step that is simulated."""
         if not self._bits:
             return len(SIZES)
-        few = _FEW / effective_share(self.information, np.eye(self.theta.size))
-        people = max(_BITS / self._bits, min(few, _MOST_BITS / self._bits))
+        people = max(_BITS / self._bits, min(self._few, _MOST_BITS / self._bits))
         return bisect_left(SIZES, people)
 
     def draw(self, people: int, rng: np.random.Generator) -> Evidence:
