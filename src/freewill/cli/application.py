@@ -213,6 +213,8 @@ def _start_quickly() -> None:
     """Load nothing that commands do not need: half a second of 1.2, in a small estimate."""
     if not any("spark" in argument for argument in sys.argv):
         sys.meta_path.insert(0, _NoPandas)
+    # Two copies of OpenBLAS start threads that spin until they fall asleep: .2 s for nothing.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     for name in ("numpy.f2py", "numpy.testing"):
         _load_when_used(name)
 
