@@ -130,8 +130,8 @@ def mixsqp(evidence: fw.Evidence, **control: float) -> Run:
             np.array(rows.shape, np.int32).tofile(file)
             np.ascontiguousarray(rows.T).tofile(file)
             evidence.weights.tofile(file)
-        # R's clock ticks in milliseconds: small problems are solved several times a reading.
-        repeats = 1 if rows.size > 1e6 else 3
+        # R's clock ticks in milliseconds: small problems are solved many times a reading.
+        repeats = max(1, min(100, int(1e6 / rows.size)))
         settings = [f"{name}={value!r}" for name, value in control.items()]
         said = _rscript(str(_MIXSQP), str(problem), str(answer), str(repeats), *settings)
         seconds, steps = said.split()
@@ -147,6 +147,8 @@ def _rscript(*arguments: str) -> str:
         raise NotInstalledError("Rscript with mixsqp") from None
     if done.returncode and "there is no package called" in done.stderr:
         raise NotInstalledError("Rscript with mixsqp")
+    if done.returncode and "the reference BLAS" in done.stderr:
+        raise NotInstalledError("OpenBLAS for R")
     if done.returncode:
         raise RuntimeError(f"mixsqp failed: {done.stderr.strip()}")
     return done.stdout

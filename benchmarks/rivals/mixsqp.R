@@ -2,6 +2,8 @@
 # problem: rows, columns (int32), the likelihood's rows by column and the weights (double).
 # answer: theta (double). Prints the CPU seconds of a solve alone, the best of three rounds.
 suppressMessages(library(mixsqp))
+blas <- extSoftVersion()["BLAS"]
+if (!grepl("openblas|mkl|blis|atlas", blas)) stop("R computes with the reference BLAS: ", blas)
 arguments <- commandArgs(trailingOnly = TRUE)
 problem <- file(arguments[1], "rb")
 shape <- readBin(problem, "integer", 2)
