@@ -59,6 +59,7 @@ test test-all tests coverage mutants: export PYTHONDONTWRITEBYTECODE :=
 TESTS ?= -m "not slow and not later"
 COVER ?=
 PROFILE ?= everyday
+WORKERS ?= 2
 tests: export HYPOTHESIS_PROFILE := $(PROFILE)
 test: style
 	@$(MAKE) --no-print-directory -j 2 types tests
@@ -71,7 +72,7 @@ coverage:
 	@$(MAKE) --no-print-directory test TESTS= COVER=--cov PROFILE=freewill
 
 tests: $(READY)
-	$(BIN)/pytest -n 2 --dist worksteal $(TESTS) $(COVER)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(TESTS) $(COVER)
 
 # So many of each room. MUTANTS=all tries all of them; ROOMS="numeric stats/fit" these rooms or files only.
 MUTANTS ?= 100
