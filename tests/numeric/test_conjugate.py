@@ -64,6 +64,15 @@ def test_a_few_rows_beside_a_line_are_solved_exactly(kinds):
     assert isinstance(system, LowRankSystem) == (beside > 0)
 
 
+def test_rows_of_next_to_no_weight_are_as_good_as_none():
+    operator, rng = parts("k-RR", "bits"), np.random.default_rng(5)
+    inner, outer, right = rng.random(operator.shape[0]) + 0.1, np.ones(30), rng.standard_normal(30)
+    inner[30:] = 5e-324
+    found = structured_system(operator).factor(inner, outer)(right)
+    inner[30:] = 0.0
+    np.testing.assert_allclose(newton_matrix(operator, inner, outer) @ found, right, atol=1e-9)
+
+
 @pytest.mark.parametrize("kinds", [("k-RR", "bits"), ("geometric", "sharp", "bits")])
 def test_the_second_right_hand_side_is_solved_finely(kinds):
     """The predictor to 3 %, the corrector to four digits, in the norm of the preconditioner."""

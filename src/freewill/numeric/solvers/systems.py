@@ -25,6 +25,8 @@ from freewill.numeric.operators.base import (
 )
 from freewill.numeric.solvers.conjugate import ConjugateSystem, System
 
+_TINY = float(np.finfo(float).tiny)
+"""The least number whose inverse is one."""
 _REPRESENTABLE = 300.0
 """Exponents up to which e^(2 x) and its inverse are ordinary doubles."""
 _MOST_BYTES = 1 << 28
@@ -318,7 +320,7 @@ class LowRankSystem:
         """Factor the structured part, and the small matrix of the few rows."""
         base = self.base.factor(inner[~self.few], outer)
         solved = base(self.rows)
-        small = cholesky(self.rows @ solved.T, 1 / inner[self.few])
+        small = cholesky(self.rows @ solved.T, 1 / np.maximum(inner[self.few], _TINY))
 
         def solve(right: FloatArray) -> FloatArray:
             first = base(right)

@@ -41,6 +41,8 @@ _LIGHT = 10**5
 """Bits of a survey up to which as many are simulated as the accuracy asks for."""
 _WORK = 6 * 10**8
 """Bits of all surveys of one size."""
+_FEW_WORK = 10**8
+"""The same, where estimates rest on few people and vary widely: those draws would be many."""
 _FEW = 20
 """People on whom an estimate rests, below which draws to first order miss by more than some %."""
 
@@ -204,11 +206,11 @@ class Distances:
             return full / first, math.hypot(*errors)
         if place not in self._pairs:
             self._pairs[place] = Pairs(self._paired(SIZES[place]))
-        return self._pairs[place].until(accuracy, min(self._most(place, 2 * _PAIRS), _MOST))
+        return self._pairs[place].until(accuracy, min(self._most(place, 2 * _PAIRS, _WORK), _MOST))
 
-    def _most(self, place: int, least: int) -> int:
+    def _most(self, place: int, least: int, work: int) -> int:
         """Return how many surveys of this size are simulated at the most, at least so many."""
-        return max(least, int(_WORK / max(self._bits * SIZES[place], 1)))
+        return max(least, int(work / max(self._bits * SIZES[place], 1)))
 
     def _paired(self, people: int) -> Iterator[tuple[float, float]]:
         """Yield distances of simulated surveys, and those to first order by the same scores."""
@@ -234,7 +236,7 @@ class Distances:
             self._samples[place, simulate] = Sample(distances)
         most = min(max(_MOST_VALUES // self.theta.size, 2 * _BATCH), _MOST)
         if simulate:
-            most = min(most, self._most(place, 2 * _BATCH))
+            most = min(most, self._most(place, 2 * _BATCH, _FEW_WORK))
         return self._samples[place, simulate].until(accuracy, most)
 
     @cached_property
