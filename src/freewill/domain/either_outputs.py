@@ -1,7 +1,4 @@
-"""The output space of somebody who answers one of several questions: which, and the answer.
-
-The output space of somebody who may say nothing: one more output than another space has.
-"""
+"""Output spaces of one answer among several, and of an answer or nothing: which, and the answer."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,4 @@
-"""From reports to evidence: one call, whatever the format and the engine.
-
-How rows are counted once they are open: those of one question, and those of several.
-"""
+"""From reports to evidence, of one question or several, whatever the format and the engine."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence

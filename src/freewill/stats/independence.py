@@ -1,7 +1,4 @@
-"""Whether two attributes are independent: a score test, by permutation.
-
-The test behind `fw.independent`: scores of products of functions, and permutations of them.
-"""
+"""Whether two attributes are independent: a test of scores of products, by permutation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

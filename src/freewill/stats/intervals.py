@@ -1,7 +1,4 @@
-"""Intervals about the efficient estimator, for anything one may ask of theta.
-
-Quantiles, which are read off the intervals of the CDF: no weights give them.
-"""
+"""Intervals about the efficient estimator, for anything one may ask of theta."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,4 @@
-"""Evidence about some of the attributes: what reports say of the others is forgotten, exactly.
-
-Evidence of many combinations of mechanisms as one kind of report, to be stored as such.
-"""
+"""Evidence about some of the attributes, and of many combinations of mechanisms as one kind."""
 
 import math
 from typing import Any

@@ -1,7 +1,4 @@
-"""Evidence by period: days, weeks or months whose counts are kept apart, and their sum.
-
-Periods of a trend: what each is called, its days, and its place in time.
-"""
+"""Evidence by period: days, weeks or months, what they are called, and where they lie in time."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

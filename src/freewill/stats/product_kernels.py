@@ -1,7 +1,4 @@
-"""Kernels over records: heat along the attributes that have an order, nothing along the others.
-
-Heat along a side with reflecting borders: what kernels on lines, grids and records are of.
-"""
+"""Kernels of heat, with reflecting borders: on lines, grids, and records along ordered sides."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property

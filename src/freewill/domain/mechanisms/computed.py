@@ -1,11 +1,4 @@
-"""Laws that are tables computed from parameters: a mechanism is its formula, and little else.
-
-The exponential mechanism, on any alphabet and its distance.
-
-The square wave mechanism: near the value or far from it, for numbers.
-
-The staircase mechanism on a line: the least noise that LDP over its whole range allows.
-"""
+"""Laws that are tables computed from parameters: a mechanism is its formula, and little else."""
 
 import math
 from dataclasses import dataclass

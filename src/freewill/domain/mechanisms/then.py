@@ -1,7 +1,4 @@
-"""Reports that are mapped to others, surely or by chance: post-processing.
-
-Maps from the outputs of a mechanism to others, as people write them, read as numbers.
-"""
+"""Reports that are mapped to others, surely or by chance, by maps as people write them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
