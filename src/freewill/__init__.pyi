@@ -37,12 +37,10 @@ from freewill.domain.mechanisms.base import Mechanism as Mechanism
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto as BlahutArimoto
 from freewill.domain.mechanisms.bloom import BloomRAPPOR as BloomRAPPOR
 from freewill.domain.mechanisms.both import Both as Both
-from freewill.domain.mechanisms.computed import Exponential as Exponential
 from freewill.domain.mechanisms.computed import NoisyTable as NoisyTable
-from freewill.domain.mechanisms.computed import SquareWave as SquareWave
-from freewill.domain.mechanisms.computed import Staircase as Staircase
 from freewill.domain.mechanisms.each import Each as Each
 from freewill.domain.mechanisms.each import Silent as Silent
+from freewill.domain.mechanisms.exponential import Exponential as Exponential
 from freewill.domain.mechanisms.family import Family as Family
 from freewill.domain.mechanisms.geometric import Geometric as Geometric
 from freewill.domain.mechanisms.hadamard import HadamardResponse as HadamardResponse
@@ -64,6 +62,8 @@ from freewill.domain.mechanisms.registry import from_spec as from_spec
 from freewill.domain.mechanisms.registry import register as register
 from freewill.domain.mechanisms.repeated import Repeated as Repeated
 from freewill.domain.mechanisms.shokri import Shokri as Shokri
+from freewill.domain.mechanisms.square_wave import SquareWave as SquareWave
+from freewill.domain.mechanisms.staircase import Staircase as Staircase
 from freewill.domain.mechanisms.subset_selection import SubsetSelection as SubsetSelection
 from freewill.domain.mechanisms.then import Then as Then
 from freewill.domain.mechanisms.unary import OUE as OUE

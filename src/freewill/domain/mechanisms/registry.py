@@ -13,8 +13,8 @@ from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto
 from freewill.domain.mechanisms.bloom import BloomRAPPOR
 from freewill.domain.mechanisms.both import Both
-from freewill.domain.mechanisms.computed import Exponential, SquareWave, Staircase
 from freewill.domain.mechanisms.each import Each, Silent
+from freewill.domain.mechanisms.exponential import Exponential
 from freewill.domain.mechanisms.family import Family
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.hadamard import HadamardResponse
@@ -29,6 +29,8 @@ from freewill.domain.mechanisms.planar_laplace import PlanarLaplace
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
 from freewill.domain.mechanisms.repeated import Repeated
 from freewill.domain.mechanisms.shokri import Shokri
+from freewill.domain.mechanisms.square_wave import SquareWave
+from freewill.domain.mechanisms.staircase import Staircase
 from freewill.domain.mechanisms.subset_selection import SubsetSelection
 from freewill.domain.mechanisms.then import Then
 from freewill.domain.mechanisms.unary import OUE, THE, Unary

@@ -3,9 +3,8 @@
 Hundreds of combinations of a few mechanisms, one an attribute, have outputs whose law is one
 operator: products go through what they have in common once. The information of the mixture is one
 sum of squares, sum over groups of share * K_m = A' diag(w) A - 1 1' sum of shares, and that of a
-group the same over its own rows.
-
-Information in reports of several laws, of which each report says by which it was made.
+group the same over its own rows. Where each report says by which of several laws it was made, the
+information is theirs, by shares.
 """
 
 from collections.abc import Sequence
