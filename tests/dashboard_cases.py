@@ -25,7 +25,11 @@ LACKING = [
     ),
     *([] if CHROMIUM else ["chromium"]),
 ]
-LOADED = "document.querySelector('#estimate-chart').data !== undefined"
+# The line of the state is written when all that was asked for is shown, charts and notes.
+LOADED = (
+    "document.querySelector('#estimate-chart').data !== undefined"
+    " && document.querySelector('#state').textContent !== ''"
+)
 
 
 @dataclass(eq=False)

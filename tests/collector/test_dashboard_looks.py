@@ -8,6 +8,7 @@ import pytest
 import freewill as fw
 from dashboard_cases import (
     LACKING,
+    LOADED,
     browser,
     drawn,
     looking,
@@ -72,7 +73,7 @@ def served(tmp_path_factory):
 def opened(watched, served, survey):
     """Open the dashboard where everyone may read."""
     watched.page.goto(served.page(survey))
-    waiting(watched.page, "document.querySelector('#estimate-chart').data !== undefined")
+    waiting(watched.page, LOADED)
     return watched.page
 
 
