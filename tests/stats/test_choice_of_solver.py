@@ -48,6 +48,8 @@ def evidence_of(mechanisms, people: int) -> fw.Evidence:
         ([fw.RAPPOR(line(100), 1.0)], 2600, "passes"),
         ([fw.RAPPOR(line(300), 1.0)], 300, "columns"),
         ([fw.RAPPOR(line(300), 1.0)], 6_100, "passes"),
+        ([fw.RAPPOR(line(1_500), 1.0)], 30_100, "passes"),
+        ([fw.RAPPOR(line(1_600), 1.0)], 32_100, "columns"),
         ([fw.KRR(line(300), 6.0), fw.RAPPOR(line(300), 1.0)], 800, "columns"),
         ([fw.Matrix(line(210), np.eye(210) / 2 + 1 / 420)], 500, "columns"),
         ([fw.Matrix(line(20), np.eye(20) / 2 + 1 / 40)], 500, "interior"),

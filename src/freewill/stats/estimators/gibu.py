@@ -55,6 +55,8 @@ _FEW_ROWS, _MANY_TO_ONE = 200, 10
 small correction to the system of the latter."""
 _FEW_REPORTS = 20
 """Bit reports a value from which on passes over them beat holding rows or columns."""
+_MANY_VALUES, _HELD_COLUMNS = 1_500, 200_000
+"""Values from which on columns of bits beat them all the same, and reports up to which."""
 _LONG, _OPEN = 1_000, 0.05
 """Values, and share of people whose symbol is their own value, from which on conjugate gradients
 take so few products that a line's banded system costs more."""
@@ -234,12 +236,18 @@ def choose_solver(evidence: Evidence) -> SolverName:
     if size <= _SHORT and (outputs * size <= _FEW_ENTRIES or structures <= _LINES):
         return "interior"
     if "bits" in structures and outputs > _FEW_REPORTS * size:
-        return "passes" if size <= _DENSE_VALUES else "conjugate"
+        return _choose_for_bits(size, outputs)
     if _beside_a_line(evidence):
         return _choose_on_a_line(evidence, structures)
     sharp = "planar" in structures and _fineness(evidence) > _SMOOTH_PLANE
     products = "kronecker" in structures or structures <= _TRANSFORMED
     return "conjugate" if sharp or products else "columns"
+
+
+def _choose_for_bits(size: int, outputs: int) -> SolverName:
+    if size > _MANY_VALUES and outputs <= _HELD_COLUMNS:
+        return "columns"
+    return "passes" if size <= _DENSE_VALUES else "conjugate"
 
 
 def _choose_on_a_line(evidence: Evidence, structures: set[Structure]) -> SolverName:
