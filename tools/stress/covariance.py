@@ -106,6 +106,8 @@ class Covariance:
 
     def __init__(self, parts: Sequence[Part], theta: Array) -> None:
         self.theta, self.size = theta, theta.size
+        # Laws with a formula lose no direction, however little they tell along it.
+        self._lossy = all(part.matrix is not None for part in parts)
         matrix = information(parts, theta, np.longdouble if self.size <= _LONG else np.float64)
         # What tells nothing at all leaves the c of J without a size.
         matrix += matrix.diagonal().mean() or 1.0
@@ -168,7 +170,11 @@ class Covariance:
         coarser = _ROUNDING[np.dtype(np.float64)] / _ROUNDING[self._scale.dtype]
         if self._error * coarser <= _TRUSTED:
             solved = _backward(self._root, _forward(self._root, turned))
-        elif self._roots.size and (self._clear | (self._roots < 4 * self._rounding)).all():
+        elif (
+            self._lossy
+            and self._roots.size
+            and (self._clear | (self._roots < 4 * self._rounding)).all()
+        ):
             vectors = self._vectors[:, self._clear]
             solved = vectors @ (vectors.T @ turned.astype(np.float64) / self._roots[self._clear])
         else:
