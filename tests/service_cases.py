@@ -71,6 +71,16 @@ def received(connection):
     return content
 
 
+def answer_until(connection, end):
+    """Read one answer, which may come in several parts; return what came."""
+    content = b""
+    while not content.endswith(end):
+        some = connection.recv(1 << 16)
+        assert some, f"closed after {content!r}"
+        content += some
+    return content
+
+
 @contextmanager
 def small_places(scale=1):
     """Let ids move on after a few of them, so that short histories go through all places."""

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
-from service_cases import PATIENCE, needs_serve, received
+from service_cases import PATIENCE, answer_until, needs_serve, received
 
 pytestmark = needs_serve
 START = b"GET / HTTP/1.1\r\nhost: x\r\n"
@@ -266,7 +266,7 @@ def test_expect_100_continue_is_answered_before_the_body_comes(http):
         one.sendall(
             POST + b"expect: 100-continue\r\ncontent-length: 3\r\nconnection: close\r\n\r\n"
         )
-        assert one.recv(1 << 16).startswith(b"HTTP/1.1 100")
+        assert answer_until(one, b"\r\n\r\n").startswith(b"HTTP/1.1 100")
         one.sendall(b"abc")
         assert received(one).endswith(b"3;")
 
@@ -295,9 +295,7 @@ def test_more_connections_than_there_may_be_are_told_to_come_again(http):
         kept = [stack.enter_context(connected(address)) for _ in "abc"]
         for one in kept:
             one.sendall(WHOLE)
-            answer = b""
-            while not answer.endswith(b"0;"):  # which may come in two parts
-                answer += one.recv(1 << 16) or pytest.fail(f"closed after {answer!r}")
+            answer_until(one, b"0;")
         answer = asked(address)
         assert statuses(answer) == [503]
         assert b"retry-after: 1\r\n" in answer
