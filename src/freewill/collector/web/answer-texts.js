@@ -112,6 +112,11 @@ export function dayText(day) {
   return new Intl.DateTimeFormat(words.language, { dateStyle: "long", timeZone: "UTC" }).format(new Date(day));
 }
 
+/** @type {(epsilon: number) => string} */
+export function epsilonText(epsilon) {
+  return words.inDigits(epsilon, 4, "up");
+}
+
 /** @type {(text: string) => string} the coordinates of a cell */
 export function pointText(text) {
   const said = text.split(" ").map((part) => words.pointed(part)).join(" ");

@@ -103,7 +103,7 @@ export default {
     "weak": "Attenzione: insieme queste promesse sono deboli. Chi vede tutti i suoi rapporti può distinguere due persone quasi con certezza.",
     "nothing": "Insieme i suoi rapporti non rivelano proprio nulla.",
     "infinite": "Non c'è limite a ciò che i suoi rapporti possono rivelare insieme.",
-    "most": "Tutte le risposte di una persona insieme: se ovunque si prende la scelta che rivela di più, la somma è {promise}."
+    "most": "Tutte le risposte di una persona insieme: se ovunque si prende la scelta che rivela di più, la somma è epsilon {sum}."
   },
   "cover": {
     "any": "Anche la protezione usata viene estratta: con probabilità {chance} è un'altra dell'elenco, più forte o più debole, così che la sua scelta non si veda con certezza. Ciò che segue riguarda questa.",
@@ -258,7 +258,7 @@ export default {
       "sign": "segno {sign}, uno di {outputs}",
       "yes": "sì a {many} di {size} {nouns}:",
       "none": "no a {in_all} ({size}).",
-      "one": "una possibilità tra {these}, {many} di {size} {nouns}:",
+      "one": {"one": "questa sola possibilità, di {size} {nouns}:", "other": "una possibilità tra {these}, {many} di {size} {nouns}:"},
       "nothing": "nessuna delle possibilità ({size} {nouns}).",
       "hash": "È il gruppo {group}, secondo il numero {seed}, estratto a sorte.",
       "hadamard": "È ciò per cui sta il segno {sign}, uno di {all}.",

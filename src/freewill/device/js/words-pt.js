@@ -104,7 +104,7 @@ export default {
     "weak": "Cuidado: juntas, estas promessas são fracas. Quem vê todos os seus relatos pode distinguir duas pessoas quase com certeza.",
     "nothing": "Juntos, os seus relatos não revelam nada.",
     "infinite": "Não há limite para o que os seus relatos podem revelar juntos.",
-    "most": "Todas as respostas de uma pessoa juntas: se em todas se toma a opção que mais revela, a soma é {promise}."
+    "most": "Todas as respostas de uma pessoa juntas: se em todas se toma a opção que mais revela, a soma é épsilon {sum}."
   },
   "cover": {
     "any": "A proteção usada também é sorteada: com uma probabilidade de {chance} é outra da lista, mais forte ou mais fraca, de modo que a sua escolha não se vê com certeza. O que segue trata desta.",
@@ -259,7 +259,7 @@ export default {
       "sign": "sinal {sign}, um de {outputs}",
       "yes": "sim a {many} de {size} {nouns}:",
       "none": "não a {in_all} ({size}).",
-      "one": "uma opção entre {these}, {many} de {size} {nouns}:",
+      "one": {"one": "só esta opção, de {size} {nouns}:", "other": "uma opção entre {these}, {many} de {size} {nouns}:"},
       "nothing": "nenhuma das opções ({size} {nouns}).",
       "hash": "É o grupo {group}, segundo o número {seed}, que foi sorteado ao acaso.",
       "hadamard": "É o que representa o sinal {sign}, um de {all}.",
