@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 OF = ("mean", "median", "shares")
 """What may be asked about: shares are of values, or of neighbours where these are many."""
-_MOST_VALUES, _MOST_SHARES = 512, 64
-"""Values up to which a trend takes seconds, and labels whose shares are shown."""
+_MOST_SHARES = 64
+"""Labels whose shares are shown."""
+_MOST_WORK = 26 * 512**2
+"""Periods times the square of values: such a trend takes seconds and some 400 MB."""
 _ELSEWHERE = "Download the evidence, and run `freewill trend`, which has more time."
 
 
@@ -83,7 +85,7 @@ class Trends:
             if before is not None and before[0] == people:
                 return before[1]
             evidence = self.estimates.records.about(view, stored, people, subject.of)
-            if not evidence.held or evidence.alphabet.size > _MOST_VALUES:
+            if not evidence.held or 2 * evidence.alphabet.size**2 > _MOST_WORK:
                 many = several(evidence.alphabet.size, "value")
                 what = f"a trend of {many}" if evidence.held else "a trend of reports beyond memory"
                 raise RefusedError(409, f"{what} takes too long for a server", _ELSEWHERE)
@@ -103,7 +105,8 @@ class Trends:
                 f"trend is over two or more",
                 "Wait for the next period. The survey says how long one is (`period`).",
             )
-        kept = with_periods([(one.start, one.end, one.evidence) for one in enough])
+        latest = enough[-(_MOST_WORK // enough[0].evidence.alphabet.size ** 2) :]
+        kept = with_periods([(one.start, one.end, one.evidence) for one in latest])
         groups = lines_of(kept.alphabet)
         if of == "shares" and groups.count > _MOST_SHARES:
             what = f"the shares of {several(groups.count, 'label')} over time"
@@ -113,7 +116,15 @@ class Trends:
         except FreewillError as error:
             raise RefusedError(409, str(error), _ELSEWHERE) from None
         document = found.to_dict()
+        notes = []
         if left := len(evidence.periods) - len(enough):
-            few = f"{several(left, 'period')} of fewer than {several(least, 'person')} left out."
-            document["advice"] = f"{few} {document['advice']}".strip()
+            notes.append(
+                f"{several(left, 'period')} of fewer than {several(least, 'person')} left out."
+            )
+        if len(latest) < len(enough):
+            notes.append(
+                f"The latest {len(latest)} of {len(enough)} periods: of so many values, more take "
+                f"too long for a server."
+            )
+        document["advice"] = " ".join([*notes, document["advice"]]).strip()
         return document

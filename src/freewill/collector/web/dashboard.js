@@ -54,10 +54,11 @@ async function ask() {
       asked.waits = await asked.cross.ask();
       pending ||= asked.waits;
     }
-    if (last.estimate !== null) await trend.follow(people, last.estimate.alphabet, last.estimate.of?.[0] ?? "");
     if (!enough) showTooFew();
     showState();
     trouble("");
+    // Fits all periods, which may take longer than all else.
+    if (last.estimate !== null) await trend.follow(people, last.estimate.alphabet, last.estimate.of?.[0] ?? "");
     return fresh || pending;
   } catch (error) {
     return refused(error);
@@ -223,7 +224,7 @@ byId("estimate-table").addEventListener("toggle", fillTable);
 function uncertaintyWords({ uncertainty, people, intervals }) {
   // The library names functions that merge values; here there are none.
   const advice = (intervals?.advice ?? uncertainty.reason).replace(/ \(functionals\.\w+\)/g, "");
-  if (uncertainty.people === null) return advice && `Intervals and checks: ${advice}.`;
+  if (uncertainty.people === null) return advice && sentence(`Intervals and checks${advice.startsWith("not ") ? " are " : ": "}${advice}`);
   const newer = uncertainty.pending ? "; newer ones are being computed" : "";
   const of = `Intervals and checks are of ${several(uncertainty.people)}${newer}. `;
   return (uncertainty.people === people ? "" : of) + advice;
@@ -340,9 +341,9 @@ async function head() {
   try {
     const { survey, public: open } = await collector.json("");
     last.survey = survey;
-    last.title = survey.title ?? "A survey";
+    last.title = survey.title ?? survey.question ?? survey.name ?? "A survey";
     byId("title").textContent = last.title;
-    byId("question").textContent = survey.question ?? "";
+    byId("question").textContent = survey.title ? (survey.question ?? "") : "";
     if (survey.questions) offer(survey.questions);
     document.title = `${last.title}: dashboard`;
     return open;
