@@ -12,7 +12,7 @@ import { button, draw, field, group, make, newId } from "./parts.js";
 /** @typedef {import("../device/grid.js").Grid} Grid */
 
 /** Lines closer together than so many of the map's width would be a grey plane. */
-const MOST_LINES = 120;
+const MOST_LINES = 64;
 const TALLEST = 1.6;
 const FLATTEST = 0.12;
 /** No wider than this part of the map is the bar that shows its scale. */
@@ -118,7 +118,7 @@ function degrees(edge) {
 
 /** @param {number} length */
 function kilometres(length) {
-  const text = length > 0 && length < 1 ? `${Number((1000 * length).toPrecision(3))} m` : `${Number(length.toPrecision(4))} km`;
+  const text = length < 1 ? `${Number((1000 * length).toPrecision(3))} m` : `${Number(length.toPrecision(4))} km`;
   return words.pointed(text);
 }
 

@@ -29,11 +29,16 @@ let original = "en";
  * @param {string} tag
  */
 export function speak(tag) {
-  chosen = tag;
+  choose(tag);
   words = LANGUAGES.get(bestLanguage([tag]) ?? "en") ?? ENGLISH;
   texts = words.texts.page;
   const { documentElement: root } = document;
   [root.lang, root.dir] = [words.language, words.texts.direction];
+}
+
+/** @type {(tag: string) => void} of the survey's texts alone */
+export function choose(tag) {
+  chosen = tag;
 }
 
 /**

@@ -168,6 +168,7 @@ async function showPeople() {
   byId("people-table").classList.toggle("questions", questions !== undefined);
   byId("people-note").textContent = peopleNote(last.people);
   byId("people").hidden = days === undefined;
+  byId("people").closest("section").hidden = days === undefined && Object.keys(mechanisms).length === 0;
   if (days === undefined) return;
   const place = byId("people-chart");
   await draw(place, peopleFigure(days, theme(), place.clientWidth), peopleSummary(days));
@@ -349,10 +350,11 @@ async function head() {
     return open;
   } catch (error) {
     refused(error);
-    return false;
+    return error.status === 404 ? null : false;
   }
 }
 
-// Without a token nothing is asked that would be refused.
-if ((await head()) || collector.token !== null) await live.now();
-else askToken("");
+// Of no survey nothing more is asked. Without a token nothing is asked that would be refused.
+const open = await head();
+if (open || (open === false && collector.token !== null)) await live.now();
+else if (open === false) askToken("");
