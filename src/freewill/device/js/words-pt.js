@@ -179,7 +179,7 @@ export default {
       "degrees": "de {low} a {high} graus",
       "kilometres": "de {low} a {high} km",
       "away": "Esse ponto não está no mapa.",
-      "leftOut": "Essa célula não faz parte da pesquisa: ninguém é perguntado sobre ela. Escolha outra.",
+      "leftOut": "Essa célula não faz parte da pesquisa: não se pergunta a ninguém sobre ela. Escolha outra.",
       "zoom": { "group": "Quanto do mapa aparece", "closer": "Aproximar", "further": "Afastar" },
       "where": {
         "area": "Em {area}.",
@@ -225,7 +225,7 @@ export default {
       "fresh": "Acabam de ser sorteados, um para cada pergunta. Nada foi enviado ainda.",
       "before": "Foram sorteados antes, neste navegador. O que quer que você escolha agora, eles ficam: um segundo sorteio revelaria mais sobre você. Só estes podem ser enviados.",
       "perhaps": "Os seus relatos foram sorteados neste navegador, e nenhum recibo voltou: talvez não tenham sido recebidos. Envie-os agora. Se foram recebidos, mesmo assim contam uma só vez.",
-      "due": "Os seus relatos foram sorteados neste navegador. Você pediu o envio, e eles são enviados por si.",
+      "due": "Os seus relatos foram sorteados neste navegador. Você pediu o envio, e eles são enviados automaticamente.",
       "earlier": "Você já respondeu a estas perguntas",
       "spent": "Ainda nada foi gasto. O que os seus relatos podem revelar soma-se e aparece aqui.",
       "label": "O que os seus relatos podem revelar juntos"
@@ -251,7 +251,7 @@ export default {
       "fresh": "Acaba de ser sorteado, com a proteção “{name}”. Nada foi enviado ainda.",
       "before": "Foi sorteado antes, neste navegador, com a proteção “{name}”. O que quer que você escolha agora, ele fica: um segundo sorteio revelaria mais sobre você. Só este pode ser enviado.",
       "perhaps": "O seu relato para esta pergunta foi sorteado neste navegador, e nenhum recibo voltou: talvez não tenha sido recebido. Envie-o agora. Se foi recebido, mesmo assim conta uma só vez.",
-      "due": "O seu relato foi sorteado neste navegador. Você pediu o envio, e ele é enviado por si.",
+      "due": "O seu relato foi sorteado neste navegador. Você pediu o envio, e ele é enviado automaticamente.",
       "covered": "A proteção usada também foi sorteada: não tem de ser a que você escolheu.",
       "says": "O seu relato diz:",
       "unsaid": "nada: você escolheu não responder.",
