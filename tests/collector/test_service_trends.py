@@ -73,3 +73,18 @@ def test_of_many_values_the_latest_periods_are_shown(tmp_path, monkeypatch):
     assert "The latest 2 of 3 periods: of so many values, more take too long" in some["advice"]
     assert none.status == 409
     assert "a trend of 30 values takes too long for a server" in none.json["error"]
+
+
+@needs_serve
+def test_of_many_labels_the_commonest_are_shown(tmp_path, monkeypatch):
+    monkeypatch.setattr(trends, "_MOST_SHARES", 2)
+
+    async def work(client):
+        filled(client.made.store, LABELS)
+        return (await client.get(f"/v1/surveys/{LABELS.id}/trend", admin=True)).json
+
+    told = served(work, tmp_path / "store.db", LABELS)
+    # Values lie about the middle one, and below it.
+    assert [one["of"] for one in told["functionals"]] == ["car", "bus"]
+    assert "The 2 commonest of 3 labels." in told["advice"]
+    assert told["shares"]

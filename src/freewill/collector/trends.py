@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from freewill.collector.answers import RefusedError
 from freewill.collector.questions import Subject, lines_of
 from freewill.collector.surveys import people_of
@@ -11,10 +13,12 @@ from freewill.domain.alphabets.base import Alphabet, has_raster
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, closest, several, shown
+from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence
-from freewill.stats.functionals import of_groups
+from freewill.stats.functionals import of_groups, values
 from freewill.stats.periods import with_periods
 from freewill.stats.trend import trend
+from freewill.stats.weights import Functionals
 
 if TYPE_CHECKING:
     from freewill.collector.estimates import Estimates
@@ -68,6 +72,16 @@ def _wrong(what: str, advice: str) -> RefusedError:
     return RefusedError(422, what, advice)
 
 
+def _shares_of(evidence: Evidence) -> Functionals:
+    """Ask for the shares of values, of neighbours or, of many labels, of the commonest."""
+    groups = lines_of(evidence.alphabet)
+    if groups.count <= _MOST_SHARES:
+        return of_groups(groups)
+    commonest = np.sort(np.argsort(-gibu(evidence).theta, kind="stable")[:_MOST_SHARES])
+    labels = evidence.alphabet.decode(commonest)
+    return values({str(label): [label] for label in labels})
+
+
 @dataclass(eq=False)
 class Trends:
     """The last trend of each survey that somebody asked for, until somebody else answers."""
@@ -107,16 +121,14 @@ class Trends:
             )
         latest = enough[-(_MOST_WORK // enough[0].evidence.alphabet.size ** 2) :]
         kept = with_periods([(one.start, one.end, one.evidence) for one in latest])
-        groups = lines_of(kept.alphabet)
-        if of == "shares" and groups.count > _MOST_SHARES:
-            what = f"the shares of {several(groups.count, 'label')} over time"
-            raise RefusedError(409, f"{what} are too many to show", _ELSEWHERE)
         try:
-            found = trend(kept, of_groups(groups) if of == "shares" else of)
+            found = trend(kept, _shares_of(kept) if of == "shares" else of)
         except FreewillError as error:
             raise RefusedError(409, str(error), _ELSEWHERE) from None
         document = found.to_dict()
         notes = []
+        if of == "shares" and kept.alphabet.labels and kept.alphabet.size > _MOST_SHARES:
+            notes.append(f"The {_MOST_SHARES} commonest of {kept.alphabet.size:,} labels.")
         if left := len(evidence.periods) - len(enough):
             notes.append(
                 f"{several(left, 'period')} of fewer than {several(least, 'person')} left out."

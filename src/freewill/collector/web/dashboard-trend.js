@@ -142,8 +142,11 @@ function writer({ shares }, { low, high }) {
   return (number) => (shares ? points(number) : String(Number(number.toFixed(decimals))));
 }
 
-/** @type {(name: string) => string} what is asked about, in whole words */
-const spelled = (name) => name.replace(/\bmean lat\b/, "mean latitude").replace(/\bmean lon\b/, "mean longitude");
+/** Axes of maps, in whole words. */
+const AXES = /** @type {Record<string, string>} */ ({ lat: "latitude", lon: "longitude", east_km: "km east", north_km: "km north" });
+
+/** @type {(name: string) => string} what is asked about */
+const spelled = (name) => name.replace(/\bmean (\w+)/, (whole, axis) => (Object.hasOwn(AXES, axis) ? `mean ${AXES[axis]}` : whole));
 
 /** @type {(found: Changes, one: Functional) => string} for those who do not see the chart */
 function words(found, one) {
