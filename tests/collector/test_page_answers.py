@@ -6,6 +6,7 @@ import re
 import pytest
 
 import freewill as fw
+from dashboard_cases import waiting
 from pages_cases import (
     AGES,
     SAME,
@@ -329,7 +330,7 @@ def test_a_report_waits_for_its_moment_and_is_sent_after_the_page_was_closed(bro
         one.page.route("**/reports", lambda route: route.abort())
         one.page.evaluate(SAID)
         one.next("Send")
-        one.page.wait_for_function(f"localStorage.getItem({moment!r}) !== null")
+        waiting(one.page, f"localStorage.getItem({moment!r}) !== null")
         kept = json.loads(one.page.evaluate(f"localStorage.getItem({moment!r})"))
         one.page.get_by_text(WAITING).wait_for()
         # However soon its moment was, who pressed is told that there is nothing more to do.
