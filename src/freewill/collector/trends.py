@@ -128,15 +128,15 @@ class Trends:
         document = found.to_dict()
         notes = []
         if of == "shares" and kept.alphabet.labels and kept.alphabet.size > _MOST_SHARES:
-            notes.append(f"The {_MOST_SHARES} commonest of {kept.alphabet.size:,} labels.")
+            notes.append(f"The {_MOST_SHARES} commonest of {several(kept.alphabet.size, 'label')}.")
         if left := len(evidence.periods) - len(enough):
             notes.append(
                 f"{several(left, 'period')} of fewer than {several(least, 'person')} left out."
             )
         if len(latest) < len(enough):
             notes.append(
-                f"The latest {len(latest)} of {len(enough)} periods: of so many values, more take "
-                f"too long for a server."
+                f"The latest {len(latest)} of {several(len(enough), 'period')}: of so many "
+                f"values, more take too long for a server."
             )
         document["advice"] = " ".join([*notes, document["advice"]]).strip()
         return document
