@@ -240,7 +240,9 @@ def test_check_tests_independence_if_asked_to(travel):
 def test_explain_and_audit_go_through_all_questions(travel):
     text = said("explain", travel / "survey.json")
     assert "All answers of a person together" in text
-    assert "8-LDP in all" in text
+    assert "adds up to epsilon 8." in text
+    german = said("explain", travel / "survey.json", "--language", "de")
+    assert "summiert es sich auf Epsilon 8." in german
     told = run_json("explain", travel / "survey.json")
     assert [own["name"] for own in told["questions"]] == ["age", "commute"]
     one = said("explain", travel / "survey.json", "-c", "commute=open")

@@ -13,6 +13,7 @@ from dashboard_cases import (
     drawn,
     looking,
     serving,
+    settled,
     waiting,
     watched,
 )
@@ -117,6 +118,21 @@ def test_a_page_without_a_token_is_usable_too(tmp_path, browser):
         assert violations(page) == []
         assert page.evaluate(OVERFLOW) <= 0
         assert watched.faults == []
+
+
+def test_where_nothing_is_known_no_card_is_empty_and_no_token_is_asked_for(tmp_path, browser):
+    with serving(tmp_path, MAP, public=True) as bare, looking(browser) as watched:
+        page = watched.page
+        page.goto(bare.page(MAP))
+        page.get_by_text("Nothing is published yet: the first release").wait_for()
+        assert page.locator("#people-head").is_hidden()
+        assert watched.faults == []
+        page.goto(bare.page(MAP).replace(MAP.id, "0" * 32))
+        page.locator("#trouble").filter(has_text="is not collected here").wait_for()
+        settled(watched)
+        assert page.is_hidden("#door")
+        assert page.is_hidden("#room")
+        assert all("404" in one for one in watched.faults)
 
 
 def test_all_of_it_is_reached_by_the_keyboard(served, watched):

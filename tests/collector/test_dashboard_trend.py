@@ -2,6 +2,7 @@
 
 import pytest
 
+import freewill as fw
 from dashboard_cases import LACKING, browser, entered, looking, serving, waiting, watched
 from trend_cases import LABELS, LINE, MENU, MONDAYS, filled
 
@@ -64,3 +65,31 @@ def test_who_sees_releases_sees_no_trend(browser, tmp_path):
         assert found.page.locator("#over-time").is_hidden()
         assert not any("/trend" in one or "/periods" in one for one in found.asked)
         assert found.faults == []
+
+
+def test_means_are_told_in_as_many_digits_as_are_known(watched, tmp_path):
+    """Of latitudes three digits would be the same in every week."""
+    city = fw.Grid(6, 5, bounds=(46.20, 46.26, -4.60, -4.48))
+    homes = fw.Survey(city, {"k": fw.KRR(city, 4.0)}, question="Where do you live?")
+    with serving(tmp_path, homes) as served:
+        filled(served.made.store, homes)
+        page = entered(watched, served, homes)
+        assert page.inner_text("h1") == "Where do you live?"
+        assert page.locator("#question").inner_text() == ""
+        waiting(page, DRAWN)
+        assert page.locator("#trend-which option").all_inner_texts() == [
+            "mean latitude",
+            "mean longitude",
+        ]
+        assert page.inner_text("#trend-caption").startswith("Mean latitude changes")
+        page.click("#trend-table summary")
+        page.locator("#trend-table tbody tr").first.wait_for()
+        told = served.json(homes, "/trend?of=mean")["functionals"][0]["point"]
+        shown = page.locator("#trend-table tbody td:nth-child(3)").all_inner_texts()
+        assert len(set(shown)) == 3
+        assert [float(one) for one in shown] == pytest.approx(told, abs=6e-5)
+        written = page.evaluate("""async () => {
+          const { points } = await import("/web/dashboard-words.js");
+          return [0, 1e-17, 2e-5, 0.12345].map(points);
+        }""")
+        assert written == ["0 %", "< 0.001 %", "0.002 %", "12.3 %"]

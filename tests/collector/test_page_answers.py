@@ -6,6 +6,7 @@ import re
 import pytest
 
 import freewill as fw
+from dashboard_cases import waiting
 from pages_cases import (
     AGES,
     SAME,
@@ -313,6 +314,13 @@ def test_messages_of_two_choices_look_alike_on_the_wire(browser, served):
     assert all(other == seen[0] for other in seen[1:])
 
 
+SAID = """() => {
+  const status = document.querySelector(".sending");
+  globalThis.said = "";
+  new MutationObserver(() => (said += status.textContent)).observe(status, { childList: true });
+}"""
+
+
 def test_a_report_waits_for_its_moment_and_is_sent_after_the_page_was_closed(browser, served):
     moment = f"freewill moment {LATE.id}"
     with person(browser, served, "late") as one:
@@ -320,10 +328,15 @@ def test_a_report_waits_for_its_moment_and_is_sent_after_the_page_was_closed(bro
         body = one.draw()
         one.page.get_by_text("It will be sent within 2 seconds after you press Send").wait_for()
         one.page.route("**/reports", lambda route: route.abort())
+        one.page.evaluate(SAID)
         one.next("Send")
-        one.page.wait_for_function(f"localStorage.getItem({moment!r}) !== null")
+        waiting(one.page, f"localStorage.getItem({moment!r}) !== null")
         kept = json.loads(one.page.evaluate(f"localStorage.getItem({moment!r})"))
         one.page.get_by_text(WAITING).wait_for()
+        # However soon its moment was, who pressed is told that there is nothing more to do.
+        assert "You asked to send it, and it is sent by itself. It will" in one.page.evaluate(
+            "said"
+        )
         assert kept["body"] == body
         assert one.page.evaluate("Date.now()") >= kept["due"]
         one.page.unroute("**/reports")

@@ -314,7 +314,7 @@ def test_from_right_to_left_everything_is_mirrored_and_nothing_scrolls(browser, 
             page.locator(".lesson").wait_for()
             assert page.evaluate(WIDE) <= 0
             if name == "roads":
-                ends = page.evaluate(where, [".rows .name", ".rows .quiet"])
+                ends = page.evaluate(where, [".rows .long", ".rows .quiet"])
                 assert ends[0] > ends[1]
             if name == "city":
                 page.get_by_role("button", name="Zurück").click()
@@ -330,6 +330,11 @@ def test_from_right_to_left_everything_is_mirrored_and_nothing_scrolls(browser, 
             assert page.evaluate(WIDE) <= 0
             send(page)
             assert page.evaluate(WIDE) <= 0
+            page.locator("#place details summary").click()
+            signs = page.locator("code").all()  # brackets are not mirrored
+            assert {one.evaluate("one => getComputedStyle(one).direction") for one in signs} == {
+                "ltr"
+            }
             one.check()
 
 
@@ -342,6 +347,12 @@ def test_a_translation_runs_its_own_way(browser, served):
             assert text.get_attribute("lang") == "ar"
             assert text.get_attribute("dir") == "rtl"
         assert page.locator("#language option:checked").inner_text() == "العربية"
+        page.goto(f"{one.root}/")
+        page.locator("#surveys li").first.wait_for()
+        assert page.locator("#surveys a").first.inner_text() == "كيف نتنقل"
+        assert page.locator("#surveys bdi").first.get_attribute("dir") == "rtl"
+        page.goto(served.page("roads"))
+        page.locator("h2").wait_for()
         # The page itself has no such words.
         assert page.locator("html").get_attribute("lang") == "en"
         assert page.evaluate(WIDE) <= 0

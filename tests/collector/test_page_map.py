@@ -150,6 +150,17 @@ def test_the_map_is_usable_by_everybody(page):
     assert found.response["violations"] == []
 
 
+COVERED = """(option) => {
+  const mark = option.querySelector(".here").getBoundingClientRect();
+  return [...option.querySelectorAll(".names span")].filter((one) => {
+    const box = one.getBoundingClientRect();
+    const beside = box.right < mark.left || box.left > mark.right;
+    const apart = beside || box.bottom < mark.top || box.top > mark.bottom;
+    return getComputedStyle(one).visibility === "visible" && !apart;
+  }).map((one) => one.textContent);
+}"""
+
+
 def test_pictures_lie_over_the_map_and_places_are_told_by_name_up_to_the_receipt(page):
     press(page, 46.2270, -4.5545)
     page.get_by_role("button", name="Next").click()
@@ -161,6 +172,8 @@ def test_pictures_lie_over_the_map_and_places_are_told_by_name_up_to_the_receipt
     for option in page.locator(".option").all():
         assert option.locator(".under .area").count() >= 9
         assert option.locator(".names span", has_text="Old Harbour").count() == 1
+        # The cell that is meant is seen: no name stands on it.
+        assert option.evaluate(COVERED) == []
         land = option.locator(".sheet").evaluate(
             "one => getComputedStyle(one).getPropertyValue('--ground')"
         )

@@ -36,6 +36,8 @@ SURVEYS = {
         {"k": fw.Matrix(DRINKS, np.full((4, 4), 1e-9) + np.roll(np.eye(4), 1, 1) * (1 - 4e-9))},
     ),
     "sets": fw.Survey(DRINKS, {"s": fw.SubsetSelection(DRINKS, 1.0)}),
+    "levels": fw.Survey(AGES, {"own": fw.Family(fw.Geometric, AGES, epsilon=(0.02, 2))}),
+    "bold": fw.Survey(DRINKS, {"bold": fw.KRR(DRINKS, 6.0), "shy": fw.KRR(DRINKS, 0.05)}),
 }
 BARS = """(option) => [...option.querySelectorAll("figure .rows li")].map((row) => [
   row.querySelector(".long").getBoundingClientRect().width,
@@ -214,3 +216,50 @@ def test_why_a_wrong_answer_helps(browser, served, name):
         law = next(iter(SURVEYS[name].mechanisms.values())).law()
         assert truth @ law == pytest.approx(told, abs=0.02)
         assert again == pytest.approx(truth, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "people"),
+    [
+        ("levels", r"each with the protection “own, epsilon 0\.1\d*”", 100_000),
+        ("bold", "each with the protection “shy”", 1_000_000),
+    ],
+)
+def test_the_lesson_is_told_of_a_protection_of_which_it_is_true(
+    browser, served, name, told, people
+):
+    """A report of the first says much about one person, and is no example."""
+    with person(browser, served, name, reduced_motion="reduce") as one:
+        if name == "levels":
+            choose(one, lambda page: page.get_by_label("Or type it").fill("41"))
+        else:
+            choose(one, lambda page: page.get_by_label("milk").check())
+        one.page.locator(".why summary").click()
+        one.page.locator(".lesson").wait_for()
+        head, *_, lesson = one.page.evaluate(WHY)
+        assert head.startswith(f"{people:,} made-up people answer")
+        assert re.search(told, head)
+        reports, found = map(float, re.findall(r"([\d.]+)\s%", lesson))
+        assert 1.5 * found <= reports
+        one.check()
+    with person(browser, served, "sure") as one:
+        choose(one, lambda page: page.get_by_label("milk").check())
+        assert one.page.locator(".why").count() == 0
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_bars_have_room_beside_their_names_or_below_them(browser, served, width):
+    """Three pictures beside each other have no column for names: there were no bars at all."""
+    size = {"width": width, "height": 800}
+    with person(browser, served, "drinks", viewport=size, reduced_motion="reduce") as one:
+        choose(one, lambda page: page.get_by_label("milk").check())
+        one.page.locator(".why summary").click()
+        one.page.locator(".lesson").wait_for()
+        widths = """(which) => [...document.querySelectorAll(`${which} .track`)].map(
+          (one) => Math.round(one.getBoundingClientRect().width))"""
+        for which, many in ((".why", 12), (".option", 12)):
+            tracks = one.page.evaluate(widths, which)
+            assert len(tracks) == many
+            assert len(set(tracks)) == 1
+            assert tracks[0] >= 100
+        one.check()

@@ -3,6 +3,7 @@
 import json
 
 import freewill as fw
+from freewill.collector import trends
 from freewill.collector.surveys import evidence_of
 from freewill.core.presented import portable
 from service_cases import needs_serve, served
@@ -53,3 +54,37 @@ def test_one_period_is_no_trend_and_labels_have_no_mean(tmp_path):
     assert (few.status, mean.status, stranger.status) == (409, 422, 401)
     assert "1 period with 100 people at least" in few.json["error"]
     assert mean.json["what to do"] == "Ask for ?of= one of shares."
+
+
+@needs_serve
+def test_of_many_values_the_latest_periods_are_shown(tmp_path, monkeypatch):
+    """As on maps: a thousand cells, whose trend of half a year would take minutes."""
+    monkeypatch.setattr(trends, "_MOST_WORK", 2 * LINE.alphabet.size**2)
+
+    async def work(client):
+        filled(client.made.store, LINE)
+        address = f"/v1/surveys/{LINE.id}/trend"
+        some = await client.get(address, admin=True)
+        monkeypatch.setattr(trends, "_MOST_WORK", LINE.alphabet.size**2)
+        return some.json, await client.get(f"{address}?of=median", admin=True)
+
+    some, none = served(work, tmp_path / "store.db", LINE)
+    assert [one["name"] for one in some["periods"]] == list(MONDAYS[1:3])
+    assert "The latest 2 of 3 periods: of so many values, more take too long" in some["advice"]
+    assert none.status == 409
+    assert "a trend of 30 values takes too long for a server" in none.json["error"]
+
+
+@needs_serve
+def test_of_many_labels_the_commonest_are_shown(tmp_path, monkeypatch):
+    monkeypatch.setattr(trends, "_MOST_SHARES", 2)
+
+    async def work(client):
+        filled(client.made.store, LABELS)
+        return (await client.get(f"/v1/surveys/{LABELS.id}/trend", admin=True)).json
+
+    told = served(work, tmp_path / "store.db", LABELS)
+    # Values lie about the middle one, and below it.
+    assert [one["of"] for one in told["functionals"]] == ["car", "bus"]
+    assert "The 2 commonest of 3 labels." in told["advice"]
+    assert told["shares"]

@@ -382,3 +382,11 @@ def test_a_picture_of_labels_in_blocks_averages_those_that_it_does_not_show():
     drawn = fw.explain(fw.HadamardResponse(labels, 2.5, 6))
     assert "others, on average" in drawn.svg
     assert "each of" not in drawn.svg
+
+
+def test_the_value_of_a_picture_has_its_unit():
+    ages = fw.Linear(0, 2, unit="year")
+    assert "If your true value is 1 year, the chance" in str(fw.explain(fw.KRR(ages, 1.0)))
+    old = fw.Linear(0, 99, unit="year")
+    german = fw.explain(fw.Survey(old, {"k": fw.KRR(old, 1.0)}), language="de")
+    assert "Wenn Ihr wahrer Wert 49 Jahre ist" in str(german)

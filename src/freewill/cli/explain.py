@@ -1,5 +1,6 @@
 """`freewill explain`: what the choices of a survey promise to people, in plain words."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ from freewill.core.progress import progress
 from freewill.device.explain import Explanation, SurveyExplanation
 from freewill.device.explain import explain as in_words
 from freewill.device.explain_questions import QuestionnaireExplanation
-from freewill.device.words import survey_texts
+from freewill.device.words import Words, survey_texts
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, printable
@@ -91,8 +92,14 @@ def _explain_questions(given: Questionnaire, language: str | None, *, as_json: b
         say(f"{name}\n")
         _show(own)
         say("")
-    vocabulary = survey_texts(given, language).words
-    say(vocabulary.say("", "together", "most", promise=total.short))
+    say(_most_in_all(total.epsilon, survey_texts(given, language).words))
+
+
+def _most_in_all(epsilon: float, said: Words) -> str:
+    """Say what all answers tell where everywhere the choice is taken that tells most."""
+    if epsilon == math.inf:
+        return said.say("", "together", "infinite")
+    return said.say("", "together", "most", sum=said.in_digits(epsilon, 4, "up"))
 
 
 def _of_one_question(given: Questionnaire, choice: str | None) -> tuple[Survey, str]:

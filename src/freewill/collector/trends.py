@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from freewill.collector.answers import RefusedError
 from freewill.collector.questions import Subject, lines_of
 from freewill.collector.surveys import people_of
@@ -11,18 +13,22 @@ from freewill.domain.alphabets.base import Alphabet, has_raster
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, closest, several, shown
+from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence
-from freewill.stats.functionals import of_groups
+from freewill.stats.functionals import of_groups, values
 from freewill.stats.periods import with_periods
 from freewill.stats.trend import trend
+from freewill.stats.weights import Functionals
 
 if TYPE_CHECKING:
     from freewill.collector.estimates import Estimates
 
 OF = ("mean", "median", "shares")
 """What may be asked about: shares are of values, or of neighbours where these are many."""
-_MOST_VALUES, _MOST_SHARES = 512, 64
-"""Values up to which a trend takes seconds, and labels whose shares are shown."""
+_MOST_SHARES = 64
+"""Labels whose shares are shown."""
+_MOST_WORK = 26 * 512**2
+"""Periods times the square of values: such a trend takes seconds and some 400 MB."""
 _ELSEWHERE = "Download the evidence, and run `freewill trend`, which has more time."
 
 
@@ -66,6 +72,16 @@ def _wrong(what: str, advice: str) -> RefusedError:
     return RefusedError(422, what, advice)
 
 
+def _shares_of(evidence: Evidence) -> Functionals:
+    """Ask for the shares of values, of neighbours or, of many labels, of the commonest."""
+    groups = lines_of(evidence.alphabet)
+    if groups.count <= _MOST_SHARES:
+        return of_groups(groups)
+    commonest = np.sort(np.argsort(-gibu(evidence).theta, kind="stable")[:_MOST_SHARES])
+    labels = evidence.alphabet.decode(commonest)
+    return values({str(label): [label] for label in labels})
+
+
 @dataclass(eq=False)
 class Trends:
     """The last trend of each survey that somebody asked for, until somebody else answers."""
@@ -83,7 +99,7 @@ class Trends:
             if before is not None and before[0] == people:
                 return before[1]
             evidence = self.estimates.records.about(view, stored, people, subject.of)
-            if not evidence.held or evidence.alphabet.size > _MOST_VALUES:
+            if not evidence.held or 2 * evidence.alphabet.size**2 > _MOST_WORK:
                 many = several(evidence.alphabet.size, "value")
                 what = f"a trend of {many}" if evidence.held else "a trend of reports beyond memory"
                 raise RefusedError(409, f"{what} takes too long for a server", _ELSEWHERE)
@@ -103,17 +119,24 @@ class Trends:
                 f"trend is over two or more",
                 "Wait for the next period. The survey says how long one is (`period`).",
             )
-        kept = with_periods([(one.start, one.end, one.evidence) for one in enough])
-        groups = lines_of(kept.alphabet)
-        if of == "shares" and groups.count > _MOST_SHARES:
-            what = f"the shares of {several(groups.count, 'label')} over time"
-            raise RefusedError(409, f"{what} are too many to show", _ELSEWHERE)
+        latest = enough[-(_MOST_WORK // enough[0].evidence.alphabet.size ** 2) :]
+        kept = with_periods([(one.start, one.end, one.evidence) for one in latest])
         try:
-            found = trend(kept, of_groups(groups) if of == "shares" else of)
+            found = trend(kept, _shares_of(kept) if of == "shares" else of)
         except FreewillError as error:
             raise RefusedError(409, str(error), _ELSEWHERE) from None
         document = found.to_dict()
+        notes = []
+        if of == "shares" and kept.alphabet.labels and kept.alphabet.size > _MOST_SHARES:
+            notes.append(f"The {_MOST_SHARES} commonest of {several(kept.alphabet.size, 'label')}.")
         if left := len(evidence.periods) - len(enough):
-            few = f"{several(left, 'period')} of fewer than {several(least, 'person')} left out."
-            document["advice"] = f"{few} {document['advice']}".strip()
+            notes.append(
+                f"{several(left, 'period')} of fewer than {several(least, 'person')} left out."
+            )
+        if len(latest) < len(enough):
+            notes.append(
+                f"The latest {len(latest)} of {several(len(enough), 'period')}: of so many "
+                f"values, more take too long for a server."
+            )
+        document["advice"] = " ".join([*notes, document["advice"]]).strip()
         return document

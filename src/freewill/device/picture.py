@@ -84,6 +84,8 @@ def frame(facts: Facts, style: Style, bars: int = _THIN_BARS) -> Frame | None:
     (own,) = style.names(facts.alphabet, [facts.value])
     if len(facts.alphabet.axes) > 1:
         own = style.words.say(facts.kind, "picture", "middle")
+    elif facts.alphabet.unit:
+        own = f"{own} {style.words.unit(facts.alphabet.unit, abs(float(own)))}"
     title = style.words.say(facts.kind, "picture", which, own=own)
     if over.labels:
         return _labels(facts, over, marked, title, style)

@@ -131,7 +131,11 @@ def picture(
         up = "share of people (%)" if trend.shares else up
         canvas.finish(axes, head if number == 0 else "", "", up, "y")
         _name_periods(axes, trend)
-        if len(some) > 1 or number == 0:
+        # Latitudes are read as they are, not as what is beyond 46.23.
+        axes.ticklabel_format(axis="y", useOffset=False)
+        if len(some) > 1:
+            canvas.legend(axes, below=True, ncols=min(len(some), 3))  # bands leave no room
+        elif number == 0:
             canvas.legend(axes)
     return saved(canvas.figure_of(panels[0]), path)
 

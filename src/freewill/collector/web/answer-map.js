@@ -12,7 +12,7 @@ import { button, draw, field, group, make, newId } from "./parts.js";
 /** @typedef {import("../device/grid.js").Grid} Grid */
 
 /** Lines closer together than so many of the map's width would be a grey plane. */
-const MOST_LINES = 120;
+const MOST_LINES = 64;
 const TALLEST = 1.6;
 const FLATTEST = 0.12;
 /** No wider than this part of the map is the bar that shows its scale. */
@@ -74,7 +74,7 @@ export function mapFrame(grid, given = {}, background = null) {
     lines.setAttribute("d", pathOf(columns, rows, times));
     scale.replaceChildren(...scaleBar(width / times));
     frame.classList.toggle("part", times > 1);
-    if (frame.isConnected) under.arrange(part);
+    under.arrange(part);
   });
   // Names find their places once there is a page around them, and whenever it grows or shrinks.
   if (under.any) new ResizeObserver(() => under.arrange(zoom.view)).observe(under.names);
@@ -83,12 +83,15 @@ export function mapFrame(grid, given = {}, background = null) {
 
 /** @type {(grid: Grid, cells: number[]) => SVGElement} a path around cells */
 export function cellsPath(grid, cells) {
-  const parts = cells.map((index) => {
-    const place = grid.placeOf(index);
-    const row = Math.floor(place / grid.columns);
-    return `M${place - row * grid.columns} ${grid.rows - 1 - row}h1v1h-1z`;
-  });
-  return draw("path", { class: "mark", d: parts.join("") });
+  const boxes = cells.map((index) => boxOf(grid, index));
+  return draw("path", { class: "mark", d: boxes.map(({ left, top }) => `M${left} ${top}h1v1h-1z`).join("") });
+}
+
+/** @type {(grid: Grid, index: number) => import("./map-under.js").View} where a cell is on the plane */
+export function boxOf(grid, index) {
+  const place = grid.placeOf(index);
+  const row = Math.floor(place / grid.columns);
+  return { left: place - row * grid.columns, top: grid.rows - 1 - row, wide: 1, tall: 1 };
 }
 
 /** @type {(columns: number, rows: number, times: number) => string} */
@@ -115,7 +118,7 @@ function degrees(edge) {
 
 /** @param {number} length */
 function kilometres(length) {
-  const text = length > 0 && length < 1 ? `${Number((1000 * length).toPrecision(3))} m` : `${Number(length.toPrecision(4))} km`;
+  const text = length < 1 ? `${Number((1000 * length).toPrecision(3))} m` : `${Number(length.toPrecision(4))} km`;
   return words.pointed(text);
 }
 
@@ -298,6 +301,8 @@ export class MapChooser {
     this.#mark.setAttribute("y", this.grid.rows - 1 - this.#at[1]);
     this.#mark.classList.toggle("open", open);
     this.plane.append(this.#mark);
+    this.under.marked = boxOf(this.grid, this.#index);
+    this.under.arrange(this.zoom.view);
     this.zoom.follow(...this.#middle);
   }
 
@@ -305,6 +310,8 @@ export class MapChooser {
     const given = this.inputs.map((input) => input.value.trim().replace(",", "."));
     this.value = null;
     this.#mark.remove();
+    this.under.marked = null;
+    this.under.arrange(this.zoom.view);
     this.#chosen.textContent = "";
     this.#fault.textContent = "";
     this.movers.hidden = true;

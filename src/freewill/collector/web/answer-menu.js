@@ -8,7 +8,7 @@ import { Family } from "../device/family.js";
 import { filled } from "../device/figures.js";
 import { figure, highest, pictured } from "./answer-picture.js";
 import { whyPart } from "./answer-why.js";
-import TEXTS, { nameShown, shown, told, words } from "./answer-texts.js";
+import TEXTS, { epsilonText, nameShown, shown, told, words } from "./answer-texts.js";
 import { field, group, make, newId, radio } from "./parts.js";
 
 /** @typedef {import("../device/survey.js").Survey} Survey */
@@ -155,11 +155,6 @@ class Strength {
     const drawn = pictured(survey, member, index);
     this.#figure.replaceChildren(...(drawn ? [figure(drawn, top)] : []));
   }
-}
-
-/** @type {(epsilon: number) => string} */
-export function epsilonText(epsilon) {
-  return words.inDigits(epsilon, 4, "up");
 }
 
 /** @type {(names: string[]) => HTMLElement | null} names what the survey offers and no browser can draw */

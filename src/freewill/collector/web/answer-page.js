@@ -7,12 +7,12 @@ import { Family } from "../device/family.js";
 import { filled } from "../device/figures.js";
 import { Asked, attempted, form } from "./answer-asked.js";
 import { Spending } from "./answer-budget.js";
-import { epsilonText, warning } from "./answer-menu.js";
+import { warning } from "./answer-menu.js";
 import { receiptStep } from "./answer-receipt.js";
 import { letters, madeBy, promise, protectionName, reportWords } from "./answer-report.js";
 import { complain, failed, foreign, show, step, stop, tell } from "./answer-stage.js";
 import { withinWords } from "./answer-way.js";
-import TEXTS, { dayText, nameSaid, questionSaid, shown, told, words } from "./answer-texts.js";
+import TEXTS, { dayText, epsilonText, nameSaid, questionSaid, shown, told, words } from "./answer-texts.js";
 import { button, byId, field, make } from "./parts.js";
 
 /** @typedef {import("./answer-way.js").Way} Way */

@@ -150,13 +150,17 @@ function bars({ over, chances, marked }, top) {
 
 /** @type {(drawn: Drawn, top: number) => HTMLElement} pale is seldom: by the square root, so that much noise is seen beside little */
 function shades({ over, background, chances, marked, each: [wide, tall] }, top) {
-  const { node, plane } = mapFrame(over, { "aria-hidden": "true" }, background);
+  const { node, plane, under } = mapFrame(over, { "aria-hidden": "true" }, background);
   plane.parentElement?.classList.add("heat");
   const across = Math.ceil(over.columns / wide);
-  const box = (/** @type {number} */ at) => {
+  const placed = (/** @type {number} */ at) => {
     const [column, row] = [(at % across) * wide, Math.floor(at / across) * tall];
     const [width, height] = [Math.min(wide, over.columns - column), Math.min(tall, over.rows - row)];
-    return `M${column} ${over.rows - row - height}h${width}v${height}h${-width}z`;
+    return { left: column, top: over.rows - row - height, wide: width, tall: height };
+  };
+  const box = (/** @type {number} */ at) => {
+    const { left, top, wide: width, tall: height } = placed(at);
+    return `M${left} ${top}h${width}v${height}h${-width}z`;
   };
   /** @type {string[]} */
   const paths = new Array(SHADES + 1).fill("");
@@ -164,7 +168,10 @@ function shades({ over, background, chances, marked, each: [wide, tall] }, top) 
   paths.forEach((d, shade) => {
     if (shade > 0 && d) plane.append(draw("path", { class: "shade", d, "fill-opacity": shade / SHADES }));
   });
-  if (marked >= 0) plane.append(draw("path", { class: "here", d: box(marked) }));
+  if (marked >= 0) {
+    plane.append(draw("path", { class: "here", d: box(marked) }));
+    under.marked = placed(marked);
+  }
   return make("div", { class: "chart" }, node);
 }
 

@@ -72,10 +72,10 @@ function odds({ survey, row }) {
 function numbers(way, answer, log) {
   const say = TEXTS.receipt;
   const facts = [
-    [say.id, make("code", {}, way.row.report_id)],
-    [say.survey, make("code", {}, way.id)],
+    [say.id, make("code", { dir: "ltr" }, way.row.report_id)],
+    [say.survey, make("code", { dir: "ltr" }, way.id)],
     [say.log, filled(say.head, log)],
-    [say.answer, make("code", {}, JSON.stringify(answer))],
+    [say.answer, make("code", { dir: "ltr" }, JSON.stringify(answer))],
   ];
   const pairs = facts.flatMap(([name, what]) => [make("dt", {}, name), make("dd", {}, what)]);
   return make("details", {}, make("summary", {}, say.details), make("dl", {}, ...pairs), letters(say.sent, way.body));

@@ -6,9 +6,8 @@ import { encodeText, sameValues } from "../device/alphabets.js";
 import { factsOf } from "../device/facts.js";
 import { filled } from "../device/figures.js";
 import { chancesFrom } from "../device/law.js";
-import { epsilonText } from "./answer-menu.js";
-import { cellsPath, mapFrame } from "./answer-map.js";
-import TEXTS, { OWN, nameSaid, valueShown, words } from "./answer-texts.js";
+import { boxOf, cellsPath, mapFrame } from "./answer-map.js";
+import TEXTS, { OWN, epsilonText, nameSaid, valueShown, words } from "./answer-texts.js";
 import { make, newId } from "./parts.js";
 
 /** @typedef {import("../device/survey.js").ReportRow} ReportRow */
@@ -110,7 +109,7 @@ function namedWords(survey, { alphabet, draws, support }, ones, value, says) {
   const counts = { many: words.inDigits(ones.length, 10), size: words.inDigits(alphabet.size, 10), all: support };
   const gaps = { ...counts, sign: value, seed, group };
   const fill = (/** @type {string} */ text) => words.say(alphabet.kind, text, gaps);
-  const [some, empty] = support ? [one, nothing] : [yes, none];
+  const [some, empty] = support ? [words.form(one, ones.length), nothing] : [yes, none];
   const head = says(fill(ones.length ? some : empty));
   const foot = note ? [make("p", {}, fill(note))] : [];
   if (ones.length === 0) return [head, ...foot];
@@ -125,5 +124,6 @@ function namedWords(survey, { alphabet, draws, support }, ones, value, says) {
 function mapOf(grid, cells, background, only = undefined) {
   const { node, plane, under } = mapFrame(grid, { "aria-hidden": "true" }, background);
   plane.append(cellsPath(grid, cells));
+  if (only !== undefined) under.marked = boxOf(grid, only);
   return only === undefined ? node : make("div", {}, make("p", {}, under.where(only)), node);
 }

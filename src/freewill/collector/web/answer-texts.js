@@ -29,11 +29,16 @@ let original = "en";
  * @param {string} tag
  */
 export function speak(tag) {
-  chosen = tag;
+  choose(tag);
   words = LANGUAGES.get(bestLanguage([tag]) ?? "en") ?? ENGLISH;
   texts = words.texts.page;
   const { documentElement: root } = document;
   [root.lang, root.dir] = [words.language, words.texts.direction];
+}
+
+/** @type {(tag: string) => void} of the survey's texts alone */
+export function choose(tag) {
+  chosen = tag;
 }
 
 /**
@@ -110,6 +115,11 @@ export function valueSaid(survey, alphabet, index) {
 /** @type {(day: string) => string} a day as it is written, 2026-11-18, as people say it */
 export function dayText(day) {
   return new Intl.DateTimeFormat(words.language, { dateStyle: "long", timeZone: "UTC" }).format(new Date(day));
+}
+
+/** @type {(epsilon: number) => string} */
+export function epsilonText(epsilon) {
+  return words.inDigits(epsilon, 4, "up");
 }
 
 /** @type {(text: string) => string} the coordinates of a cell */

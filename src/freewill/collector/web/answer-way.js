@@ -193,14 +193,17 @@ export class Way {
   async #wait(tell) {
     const { send_within: seconds } = this.survey;
     if (seconds === null) return;
-    if (this.due === null) {
+    const pressed = this.due === null;
+    if (pressed) {
       const due = Date.now() + 1000 * this.device.delay();
       this.#receipts.setItem(this.#moment, JSON.stringify({ body: this.body, due }));
     }
     // Never longer than was said, though the clock may have been put back.
     const left = Math.min(Number(this.due) - Date.now(), 1000 * seconds);
     if (left <= 0) return;
-    tell(withinWords(seconds));
+    // Of one that waited before the page was opened it is said above.
+    const asked = this.survey.questions === undefined ? TEXTS.report.due : TEXTS.several.due;
+    tell(pressed ? `${asked} ${withinWords(seconds)}` : withinWords(seconds));
     await new Promise((resolve) => setTimeout(resolve, left));
     tell(TEXTS.report.sending);
   }

@@ -9,22 +9,22 @@ import { Family } from "../device/family.js";
 import { filled } from "../device/figures.js";
 import { chancesFrom } from "../device/law.js";
 import { chart, highest, laidOut } from "./answer-picture.js";
-import TEXTS, { nameSaid, words } from "./answer-texts.js";
+import TEXTS, { epsilonText, nameSaid, words } from "./answer-texts.js";
 import { make } from "./parts.js";
 
 /** Values up to which the whole law is worked with. */
 const LARGEST = 1024;
-const PEOPLE = [1000, 10_000, 100_000, 1_000_000];
+const PEOPLE = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 /** Products of the law and a vector that a phone has the time for. */
 const WORK = 1e8;
 /** What a step must gain in log-likelihood, over all people: less would only follow their noise. */
 const LEAST_GAIN = 0.05;
-/** As many people as bring what is worked out so much nearer to the truth than their reports are. */
-const NEARER = 3;
+/** As many people as bring what is worked out so much nearer to the truth than their reports are; of many people, less will do. */
+const [NEARER, NEAR_OF_MANY, MANY] = [3, 1.5, 1e6];
 
 /** @type {(survey: any) => HTMLElement | null} what is shown once it is asked for; nothing, where no law can be listed */
 export function whyPart(survey) {
-  const found = survey.menu().map(({ name, mechanism }) => ({ name, mechanism: fixed(mechanism) })).find(isShowable);
+  const found = survey.menu().map(({ name, mechanism }) => ({ name, ...fixed(mechanism) })).find(isTold);
   if (!found) return null;
   const box = make("div", {});
   const toggle = (/** @type {Event} */ event) => {
@@ -34,23 +34,34 @@ export function whyPart(survey) {
   return make("details", { class: "why card", toggle }, make("summary", {}, TEXTS.why.ask), box);
 }
 
-/** @type {(mechanism: any) => any} of a family the member in its middle */
+/** @type {(mechanism: any) => {mechanism: any, epsilon: number | null}} of a family the middle, or the first below it that is not weak */
 function fixed(mechanism) {
-  return mechanism instanceof Family ? mechanism.at(mechanism.epsilonAt(Math.floor(mechanism.last / 2))) : mechanism;
+  if (!(mechanism instanceof Family)) return { mechanism, epsilon: null };
+  for (let level = Math.floor(mechanism.last / 2); ; level = Math.floor(level / 2)) {
+    const epsilon = mechanism.epsilonAt(level);
+    const member = mechanism.at(epsilon);
+    if (level === 0 || !isWeak(member)) return { mechanism: member, epsilon };
+  }
 }
 
-/** @type {(choice: {mechanism: any}) => boolean} */
-function isShowable({ mechanism }) {
+/** @type {(mechanism: any) => boolean} whether one report says much about one person: the lesson would not be true */
+function isWeak(mechanism) {
+  const { weak, tellsTruth, hidesNothing } = factsOf(mechanism);
+  return weak || tellsTruth || hidesNothing;
+}
+
+/** @type {(choice: {mechanism: any}) => boolean} whether it can be shown, and is true */
+function isTold({ mechanism }) {
   const { epsilon, bits, outputs, alphabet } = factsOf(mechanism);
   const values = bits !== null || sameValues(outputs, alphabet);
   const noisy = epsilon > 0 && epsilon < Infinity && alphabet.size > 1 && alphabet.size <= LARGEST;
-  return noisy && values && (mechanism.blocks ?? 1) === 1 && chancesFrom(mechanism, 0) !== null;
+  return noisy && values && !isWeak(mechanism) && (mechanism.blocks ?? 1) === 1 && chancesFrom(mechanism, 0) !== null;
 }
 
-/** @type {(survey: any, choice: {name: string, mechanism: any}) => HTMLElement[]} */
-function story(survey, { name, mechanism }) {
+/** @type {(survey: any, choice: {name: string, mechanism: any, epsilon: number | null}) => (HTMLElement | string)[]} */
+function story(survey, { name, mechanism, epsilon }) {
   const { alphabet } = survey;
-  const { truth, reports, found, people } = madeUp(mechanism);
+  const { truth, reports, found, people, near } = madeUp(mechanism);
   const drawn = [truth, reports, found].map((shares) => laidOut(survey, alphabet, shares, -1));
   const top = highest(drawn);
   const say = TEXTS.why;
@@ -58,29 +69,33 @@ function story(survey, { name, mechanism }) {
     return make("figure", {}, make("figcaption", {}, `${at + 1}. ${caption}`), chart(drawn[at], top));
   });
   const gaps = { reports: words.percent(apart(reports, truth)), found: words.percent(apart(found, truth)) };
-  const head = filled(say.people, { people: words.inDigits(people, 10), name: nameSaid(survey, name).text });
-  return [make("p", {}, head), ...figures, make("p", { class: "lesson" }, filled(say.lesson, gaps))];
+  const own = nameSaid(survey, name).text;
+  const named = epsilon === null ? own : filled(TEXTS.strength.named, { name: own, epsilon: epsilonText(epsilon) });
+  const head = filled(say.people, { people: words.inDigits(people, 10), name: named });
+  const lesson = near ? make("p", { class: "lesson" }, filled(say.lesson, gaps)) : "";
+  return [make("p", {}, head), ...figures, lesson];
 }
 
 /**
  * Make up people, draw how often each report is counted, and work out the distribution again.
  *
  * @param {any} mechanism
- * @returns {{truth: number[], reports: number[], found: number[], people: number}}
+ * @returns {{truth: number[], reports: number[], found: number[], people: number, near: boolean}} `near`: whether they are enough
  */
 export function madeUp(mechanism) {
   const { alphabet } = mechanism;
-  const { bits } = factsOf(mechanism);
   const truth = scaled(Array.from({ length: alphabet.size }, (_, index) => shape(alphabet, index)));
   const law = truth.map((_, index) => /** @type {Float64Array} */ (chancesFrom(mechanism, index)));
   const expected = mixed(law, truth);
+  // The chances of one's own and of any other, where there are no more than these two.
+  const two = factsOf(mechanism).bits ?? (mechanism.kind === "k-rr" ? law[0] : null);
   for (const people of PEOPLE) {
     const noise = normals(7);
     const shares = expected.map((share) => Math.max(0, share + noise() * Math.sqrt((share * (1 - share)) / people)));
     const reports = scaled(shares);
-    const found = bits ? scaled(shares.map((share) => Math.max(0, (share - bits[1]) / (bits[0] - bits[1])))) : likeliest(law, reports, people);
-    const near = NEARER * apart(found, truth) <= apart(reports, truth);
-    if (near || people === PEOPLE.at(-1)) return { truth, reports, found, people };
+    const found = two ? scaled(shares.map((share) => Math.max(0, (share - two[1]) / (two[0] - two[1])))) : likeliest(law, reports, people);
+    const near = (people < MANY ? NEARER : NEAR_OF_MANY) * apart(found, truth) <= apart(reports, truth);
+    if (near || people === PEOPLE.at(-1)) return { truth, reports, found, people, near };
   }
   throw new Error("unreachable");
 }

@@ -18,6 +18,8 @@ const SHARES = { tickformat: ".3~p", rangemode: "tozero" };
 const NARROW = 640;
 /** Room that two maps need beside each other, with the numbers of their scales. */
 const TWO_MAPS = 820;
+/** A map alone, or above another one, is no wider. */
+const WIDEST = 760;
 const BETWEEN = 130;
 
 /** @type {(estimate: Estimate, theme: Theme, width: number, background?: any) => Figure} for a width in pixels */
@@ -128,11 +130,12 @@ function maps(estimate, theme, width, background) {
     { z: estimate.theta, title: "share of people", scale: theme.shares, meta: "share" },
     ...(unsure ? [{ z: unsure, title: "± of its interval", scale: theme.widths, meta: "half-width" }] : []),
   ];
-  const stacked = width < TWO_MAPS;
+  const alone = !unsure && !estimate.uncertainty.pending;
+  const stacked = alone || width < TWO_MAPS;
   const shape = (rows * alphabet.cell[1]) / (columns * alphabet.cell[0]);
   // Titles of axes take the room that a phone has for the map.
   const titled = (title) => (width < NARROW ? "" : title);
-  const room = (stacked ? Math.min(width, 760) : width / 2) - (width < NARROW ? 110 : 130);
+  const room = (stacked ? Math.min(width, WIDEST) : width / 2) - (width < NARROW ? 110 : 130);
   const tall = Math.min(560, Math.max(140, room * shape)) + (width < NARROW ? 70 : 90);
   // Between two maps stand the scale of the one and the numbers of the other.
   const each = (1 - BETWEEN / Math.max(width - 2 * BETWEEN, BETWEEN)) / 2;
@@ -143,7 +146,7 @@ function maps(estimate, theme, width, background) {
   const layout = { ...base(theme), hovermode: "closest", annotations: [], shapes: [], images: [] };
   wanted.forEach(({ z, title, scale, meta }, place) => {
     const number = place === 0 ? "" : "2";
-    const [left, right] = stacked ? [0, 1] : [(1 - each) * place, each + (1 - each) * place];
+    const [left, right] = stacked ? [0, alone ? Math.min(1, WIDEST / width) : 1] : [(1 - each) * place, each + (1 - each) * place];
     const share = wanted.length === 1 || !stacked ? [0, 1] : place === 0 ? [0.56, 1] : [0, 0.44];
     const pixels = [room / (across.high - across.low), (room * shape) / (up.high - up.low)];
     const under = layersOf(background, theme, { x: `x${number}`, y: `y${number}` }, { across, up, pixels });
@@ -207,8 +210,7 @@ function maps(estimate, theme, width, background) {
   });
   if (!unsure && !stacked) {
     // Where the other map is going to be.
-    const text = estimate.uncertainty.pending ? "how unsure it is: being computed" : "how unsure it is: not known";
-    layout.annotations.push({ ...written, text, x: 1 - each / 2, y: 0.5 });
+    layout.annotations.push({ ...written, text: "how unsure it is: being computed", x: 1 - each / 2, y: 0.5 });
   }
   return { data, layout, height: stacked ? tall * wanted.length + 20 : tall };
 }

@@ -4,7 +4,7 @@
 
 import { RefusedError } from "./dashboard-api.js";
 import { axis, base, draw, plain, theme } from "./dashboard-charts.js";
-import { count, figure, sentence, shortened, table } from "./dashboard-words.js";
+import { count, points, sentence, shortened, table } from "./dashboard-words.js";
 import { byId, make } from "./parts.js";
 
 /** @typedef {import("./dashboard-charts.js").Theme} Theme */
@@ -84,6 +84,7 @@ export class Trend {
 
   async #ask() {
     const query = this.#query;
+    if (this.#found === null || query !== this.#asked.query) byId("trend-note").textContent = "Working: every period is being estimated.";
     this.#asked.query = query;
     try {
       const answer = await this.collector.json(`/trend?${query}`);
@@ -106,7 +107,7 @@ export class Trend {
     const names = functionals.map(({ of }) => of);
     list.hidden = names.length < 2;
     if ([...list.options].map(({ value }) => value).join("\n") === names.join("\n")) return;
-    list.replaceChildren(...names.map((name) => make("option", { value: name }, shortened(name, 40))));
+    list.replaceChildren(...names.map((name) => make("option", { value: name }, shortened(spelled(name), 40))));
     const last = functionals.map(({ point }) => point.at(-1) ?? 0);
     list.selectedIndex = this.#found?.shares ? last.indexOf(Math.max(...last)) : 0;
   }
@@ -121,7 +122,7 @@ export class Trend {
     const [found, one] = [this.#found, this.#one];
     if (found === null || one === undefined) return;
     const place = byId("trend-chart");
-    byId("trend-caption").textContent = sentence(one.verdict);
+    byId("trend-caption").textContent = sentence(spelled(one.verdict));
     await draw(place, trendFigure(found, one, theme(), place.clientWidth), words(found, one));
     this.#fill();
   }
@@ -134,14 +135,25 @@ export class Trend {
   }
 }
 
-/** @type {(found: Changes, number: number) => string} */
-const written = ({ shares }, number) => (shares ? `${figure(100 * number)} %` : figure(number));
+/** @type {(found: Changes, one: Functional) => (number: number) => string} in as many digits as the intervals know */
+function writer({ shares }, { low, high }) {
+  const width = Math.min(...low.map((from, at) => high[at] - from).filter((length) => length > 0));
+  const decimals = width < Infinity ? Math.min(Math.max(1 - Math.floor(Math.log10(width)), 0), 15) : 6;
+  return (number) => (shares ? points(number) : String(Number(number.toFixed(decimals))));
+}
+
+/** Axes of maps, in whole words. */
+const AXES = /** @type {Record<string, string>} */ ({ lat: "latitude", lon: "longitude", east_km: "km east", north_km: "km north" });
+
+/** @type {(name: string) => string} what is asked about */
+const spelled = (name) => name.replace(/\bmean (\w+)/, (whole, axis) => (Object.hasOwn(AXES, axis) ? `mean ${AXES[axis]}` : whole));
 
 /** @type {(found: Changes, one: Functional) => string} for those who do not see the chart */
 function words(found, one) {
   const [first, last] = [found.periods[0], found.periods.at(-1)];
-  const ends = `from ${written(found, one.point[0])} in ${first.name} to ${written(found, one.point.at(-1))} in ${last.name}`;
-  return `${one.of} over ${found.periods.length} periods, ${ends}. ${sentence(one.verdict)}`;
+  const written = writer(found, one);
+  const ends = `from ${written(one.point[0])} in ${first.name} to ${written(one.point.at(-1))} in ${last.name}`;
+  return `${spelled(one.of)} over ${found.periods.length} periods, ${ends}. ${sentence(spelled(one.verdict))}`;
 }
 
 /** @type {(found: Changes, one: Functional, theme: Theme, width: number) => Figure} */
@@ -150,9 +162,10 @@ function trendFigure(found, one, theme, width) {
   const level = `${Number((100 * found.level).toPrecision(6))} %`;
   const edge = { x, mode: "lines", line: { width: 0 }, hoverinfo: "skip" };
   const band = `band that holds in all periods at ${level}`;
+  const written = writer(found, one);
   const hover = x.map((name, at) => {
-    const ends = `${written(found, one.low[at])} to ${written(found, one.high[at])}`;
-    return `${plain(name)}<br>${written(found, one.point[at])} (${ends})<br>${count(found.periods[at].people)} people`;
+    const ends = `${written(one.low[at])} to ${written(one.high[at])}`;
+    return `${plain(name)}<br>${written(one.point[at])} (${ends})<br>${count(found.periods[at].people)} people`;
   });
   const data = [
     { ...edge, y: one.band_low, showlegend: false, meta: "band low" },
@@ -189,7 +202,7 @@ function trendFigure(found, one, theme, width) {
       tickangle: 0,
       tickformat: "%-d %b\n%Y",
     }),
-    yaxis: axis(theme, found.shares ? `share of ${shortened(one.of)}` : shortened(one.of), {
+    yaxis: axis(theme, found.shares ? `share of ${shortened(one.of)}` : shortened(spelled(one.of)), {
       ...(found.shares ? { tickformat: ".3~p" } : {}),
       nticks: 6,
     }),
@@ -199,11 +212,12 @@ function trendFigure(found, one, theme, width) {
 
 /** @type {(found: Changes, one: Functional) => HTMLElement} */
 function numbers(found, one) {
+  const written = writer(found, one);
   const rows = found.periods.map(({ name, people }, at) => [
     name,
     count(people),
-    ...[one.point, one.low, one.high, one.band_low, one.band_high].map((list) => written(found, list[at])),
+    ...[one.point, one.low, one.high, one.band_low, one.band_high].map((list) => written(list[at])),
   ]);
   const heads = ["period", "#people", "#point", "#low", "#high", "#band low", "#band high"];
-  return table(`${one.of} by period`, heads, rows);
+  return table(`${spelled(one.of)} by period`, heads, rows);
 }

@@ -89,7 +89,7 @@ export function summary(estimate) {
     ? `; its ${100 * intervals.level} % interval is ${points(intervals.low[place])} to ${points(intervals.high[place])}`
     : "";
   return (
-    `Estimated shares of ${theta.length} ${what}. The largest is ${points(theta[place])}, ` +
+    `Estimated shares of ${count(theta.length)} ${what}. The largest is ${points(theta[place])}, ` +
     `at ${names(estimate)[place]}${between}.` +
     (what === "labels" && theta.length > MOST_BARS ? ` The ${MOST_BARS} likeliest are drawn.` : "")
   );

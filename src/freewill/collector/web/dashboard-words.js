@@ -6,6 +6,7 @@ import { make } from "./parts.js";
 
 const COUNT = new Intl.NumberFormat("en");
 const LONGEST = 28;
+const LEAST = 1e-5;
 
 /** @param {number} many */
 export const count = (many) => COUNT.format(many);
@@ -17,8 +18,8 @@ export const several = (many, one = "person", more = "people") => `${count(many)
 export const figure = (number) =>
   typeof number === "number" ? String(Number(number.toPrecision(3))) : "unknown";
 
-/** @param {number} share as a percentage of three digits that count */
-export const points = (share) => `${figure(100 * share)} %`;
+/** @param {number} share as a percentage of three digits that count; what is next to nothing is said to be that */
+export const points = (share) => (share > 0 && share < LEAST ? `< ${100 * LEAST} %` : `${figure(100 * share)} %`);
 
 /** @param {number | null | undefined} gap how much likelier another distribution could be */
 export const gapFigure = (gap) => (typeof gap === "number" ? gap.toExponential(1) : "unknown");

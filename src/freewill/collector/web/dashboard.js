@@ -54,10 +54,11 @@ async function ask() {
       asked.waits = await asked.cross.ask();
       pending ||= asked.waits;
     }
-    if (last.estimate !== null) await trend.follow(people, last.estimate.alphabet, last.estimate.of?.[0] ?? "");
     if (!enough) showTooFew();
     showState();
     trouble("");
+    // Fits all periods, which may take longer than all else.
+    if (last.estimate !== null) await trend.follow(people, last.estimate.alphabet, last.estimate.of?.[0] ?? "");
     return fresh || pending;
   } catch (error) {
     return refused(error);
@@ -167,6 +168,7 @@ async function showPeople() {
   byId("people-table").classList.toggle("questions", questions !== undefined);
   byId("people-note").textContent = peopleNote(last.people);
   byId("people").hidden = days === undefined;
+  byId("people").closest("section").hidden = days === undefined && Object.keys(mechanisms).length === 0;
   if (days === undefined) return;
   const place = byId("people-chart");
   await draw(place, peopleFigure(days, theme(), place.clientWidth), peopleSummary(days));
@@ -223,7 +225,7 @@ byId("estimate-table").addEventListener("toggle", fillTable);
 function uncertaintyWords({ uncertainty, people, intervals }) {
   // The library names functions that merge values; here there are none.
   const advice = (intervals?.advice ?? uncertainty.reason).replace(/ \(functionals\.\w+\)/g, "");
-  if (uncertainty.people === null) return advice && `Intervals and checks: ${advice}.`;
+  if (uncertainty.people === null) return advice && sentence(`Intervals and checks${advice.startsWith("not ") ? " are " : ": "}${advice}`);
   const newer = uncertainty.pending ? "; newer ones are being computed" : "";
   const of = `Intervals and checks are of ${several(uncertainty.people)}${newer}. `;
   return (uncertainty.people === people ? "" : of) + advice;
@@ -340,18 +342,19 @@ async function head() {
   try {
     const { survey, public: open } = await collector.json("");
     last.survey = survey;
-    last.title = survey.title ?? "A survey";
+    last.title = survey.title ?? survey.question ?? survey.name ?? "A survey";
     byId("title").textContent = last.title;
-    byId("question").textContent = survey.question ?? "";
+    byId("question").textContent = survey.title ? (survey.question ?? "") : "";
     if (survey.questions) offer(survey.questions);
     document.title = `${last.title}: dashboard`;
     return open;
   } catch (error) {
     refused(error);
-    return false;
+    return error.status === 404 ? null : false;
   }
 }
 
-// Without a token nothing is asked that would be refused.
-if ((await head()) || collector.token !== null) await live.now();
-else askToken("");
+// Of no survey nothing more is asked. Without a token nothing is asked that would be refused.
+const open = await head();
+if (open || (open === false && collector.token !== null)) await live.now();
+else if (open === false) askToken("");

@@ -26,6 +26,8 @@ export class Under {
   names = make("div", { class: "names", "aria-hidden": "true" });
   /** @type {[HTMLElement, number, number][]} names and where they stand, the most important first */
   #named = [];
+  /** @type {View | null} what no name is to stand on: the cell that is marked */
+  marked = null;
 
   /** @param {Grid} grid @param {any} background */
   constructor(grid, background) {
@@ -77,13 +79,16 @@ export class Under {
 
   /** @type {(view: View) => void} puts names where they belong in a part of the map, and hides those without room */
   arrange({ left, top, wide, tall }) {
+    if (!this.names.isConnected) return;
     for (const [span, x, y] of this.#named) {
       span.style.left = `${(100 * (x - left)) / wide}%`;
       span.style.top = `${(100 * (y - top)) / tall}%`;
     }
     const room = this.names.getBoundingClientRect();
-    /** @type {DOMRect[]} */
-    const taken = [];
+    const across = (/** @type {number} */ x) => room.left + (room.width * (x - left)) / wide;
+    const down = (/** @type {number} */ y) => room.top + (room.height * (y - top)) / tall;
+    const mark = this.marked;
+    const taken = mark ? [{ left: across(mark.left), right: across(mark.left + mark.wide), top: down(mark.top), bottom: down(mark.top + mark.tall) }] : [];
     for (const [span] of this.#named) {
       const box = span.getBoundingClientRect();
       const inside = box.left >= room.left && box.right <= room.right && box.top >= room.top && box.bottom <= room.bottom;

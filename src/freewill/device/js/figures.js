@@ -79,10 +79,14 @@ export class Words {
     return this.#plural.select(Math.min(number, VAST));
   }
 
+  /** @type {(forms: Record<string, string>, number: number) => string} the one for a number, its gaps not filled yet */
+  form(forms, number) {
+    return forms[this.#form(number)] ?? forms.other;
+  }
+
   /** @type {(forms: Record<string, string>, number: number, gaps?: Record<string, any>) => string} by the number */
   counted(forms, number, gaps = {}) {
-    const form = forms[this.#form(number)] ?? forms.other;
-    return filled(form, { many: this.inDigits(number, 10), ...gaps });
+    return filled(this.form(forms, number), { many: this.inDigits(number, 10), ...gaps });
   }
 
   /** @type {(number: number, digits?: number, side?: Side) => string} a number in so many digits */

@@ -93,7 +93,7 @@ export default {
     "weak": "Vorsicht: Zusammen sind diese Versprechen schwach. Wer alle Ihre Berichte sieht, kann zwei Menschen fast sicher unterscheiden.",
     "nothing": "Zusammen verraten Ihre Berichte gar nichts.",
     "infinite": "Es gibt keine Grenze für das, was Ihre Berichte zusammen verraten können.",
-    "most": "Alle Antworten eines Menschen zusammen: Wo überall gewählt wird, was am meisten verrät, summiert es sich auf {promise}."
+    "most": "Alle Antworten eines Menschen zusammen: Wo überall gewählt wird, was am meisten verrät, summiert es sich auf Epsilon {sum}."
   },
   "cover": {
     "any": "Auch welcher Schutz verwendet wird, wird gezogen: Mit einer Wahrscheinlichkeit von {chance} ist es ein anderer aus der Liste, stärker oder schwächer, sodass Ihre Wahl nicht sicher zu erkennen ist. Was folgt, handelt von diesem.",
@@ -246,7 +246,7 @@ export default {
       "sign": "Zeichen {sign}, eines von {outputs}",
       "yes": "Ja zu {many} von {size} {values_dat}:",
       "none": "Nein zu allen {size} {values_dat}.",
-      "one": "eines von diesen: {many} von {size} {values_dat}:",
+      "one": {"one": "genau {one} von {size} {values_dat}:", "other": "{one} von diesen {many}, von insgesamt {size} {values_dat}:"},
       "nothing": "nichts von den {size} {values_dat}.",
       "hash": "Das ist Gruppe {group} nach der Zahl {seed}, die zufällig gezogen wurde.",
       "hadamard": "Dafür steht das Zeichen {sign}, eines von {all}.",

@@ -70,7 +70,7 @@ export default {
     "weak": "Careful: together these promises are weak. They let whoever sees all your reports tell two people apart almost for sure.",
     "nothing": "Together your reports tell nothing at all.",
     "infinite": "There is no limit to what your reports may give away together.",
-    "most": "All answers of a person together: where the choice that tells most is taken everywhere, what they tell adds up to {promise}."
+    "most": "All answers of a person together: where the choice that tells most is taken everywhere, what they tell adds up to epsilon {sum}."
   },
   "cover": {
     "any": "Which protection is used is drawn, too: with a chance of {chance} it is another one of the list, stronger or weaker, so that your choice is not told for sure. What follows is about this one.",
@@ -223,7 +223,7 @@ export default {
       "sign": "sign {sign}, one of {outputs}",
       "yes": "yes to {many} of {size} {values}:",
       "none": "no to all {size} {values}.",
-      "one": "one of these {many} of {size} {values}:",
+      "one": {"one": "this one of {size} {values}:", "other": "one of these {many} of {size} {values}:"},
       "nothing": "none of the {size} {values}.",
       "hash": "That is group {group}, by the number {seed}, which was drawn by chance.",
       "hadamard": "That is what sign {sign}, one of {all}, stands for.",

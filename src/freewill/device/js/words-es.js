@@ -98,7 +98,7 @@ export default {
     "weak": "Cuidado: juntas, estas promesas son débiles. Quien vea todos sus informes puede distinguir a dos personas casi con seguridad.",
     "nothing": "Juntos, sus informes no dicen nada en absoluto.",
     "infinite": "No hay límite a lo que sus informes pueden revelar juntos.",
-    "most": "Todas las respuestas de una persona juntas: si en todas se toma la opción que más dice, suman {promise}."
+    "most": "Todas las respuestas de una persona juntas: si en todas se toma la opción que más dice, suman épsilon {sum}."
   },
   "cover": {
     "any": "También se sortea qué protección se usa: con una probabilidad de {chance} es otra de la lista, más fuerte o más débil, de modo que su elección no se ve con seguridad. Lo que sigue trata de esta.",
@@ -251,7 +251,7 @@ export default {
       "sign": "signo {sign}, uno de {outputs}",
       "yes": "sí a {many} de {size} {nouns}:",
       "none": "no a {all_of} {nouns} ({size}).",
-      "one": "una opción entre {these}, {many} de {size} {nouns}:",
+      "one": {"one": "solo esta opción, de {size} {nouns}:", "other": "una opción entre {these}, {many} de {size} {nouns}:"},
       "nothing": "ninguna de las opciones ({size} {nouns}).",
       "hash": "Es el grupo {group}, según el número {seed}, que se sorteó al azar.",
       "hadamard": "Eso es lo que representa el signo {sign}, uno de {all}.",

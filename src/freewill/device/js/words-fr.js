@@ -99,7 +99,7 @@ export default {
     "weak": "Attention : ensemble, ces promesses sont faibles. Qui voit tous vos rapports peut distinguer deux personnes presque à coup sûr.",
     "nothing": "Ensemble, vos rapports ne disent rien du tout.",
     "infinite": "Il n’y a pas de limite à ce que vos rapports peuvent révéler ensemble.",
-    "most": "Toutes les réponses d’une personne ensemble : si l’on prend partout le choix qui en dit le plus, cela s’additionne à {promise}."
+    "most": "Toutes les réponses d’une personne ensemble : si l’on prend partout le choix qui en dit le plus, cela s’additionne à epsilon {sum}."
   },
   "cover": {
     "any": "La protection utilisée est tirée au sort, elle aussi : avec une probabilité de {chance}, c’est une autre de la liste, plus forte ou plus faible, de sorte que votre choix ne se voit pas à coup sûr. Ce qui suit concerne celle-ci.",
@@ -255,7 +255,7 @@ export default {
       "sign": "signe {sign}, l’un de {outputs}",
       "yes": "oui à {many} des {size} {nouns} :",
       "none": "non à toutes les possibilités ({size} {nouns}).",
-      "one": "une possibilité parmi celles-ci, {many} des {size} {nouns} :",
+      "one": {"one": "cette seule possibilité, parmi {size} {nouns} :", "other": "une possibilité parmi celles-ci, {many} des {size} {nouns} :"},
       "nothing": "aucune des {size} possibilités.",
       "hash": "C’est le groupe {group}, selon le nombre {seed}, qui a été tiré au hasard.",
       "hadamard": "C’est ce que représente le signe {sign}, l’un de {all}.",

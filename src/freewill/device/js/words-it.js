@@ -103,7 +103,7 @@ export default {
     "weak": "Attenzione: insieme queste promesse sono deboli. Chi vede tutti i suoi rapporti può distinguere due persone quasi con certezza.",
     "nothing": "Insieme i suoi rapporti non rivelano proprio nulla.",
     "infinite": "Non c'è limite a ciò che i suoi rapporti possono rivelare insieme.",
-    "most": "Tutte le risposte di una persona insieme: se ovunque si prende la scelta che rivela di più, la somma è {promise}."
+    "most": "Tutte le risposte di una persona insieme: se ovunque si prende la scelta che rivela di più, la somma è epsilon {sum}."
   },
   "cover": {
     "any": "Anche la protezione usata viene estratta: con probabilità {chance} è un'altra dell'elenco, più forte o più debole, così che la sua scelta non si veda con certezza. Ciò che segue riguarda questa.",
@@ -155,7 +155,7 @@ export default {
       "linear": "Scegliere il valore",
       "grid": "Scegliere il luogo",
       "stays": "La sua risposta resta in questo browser. Non viene inviata né conservata: alla fine si invia solo un rapporto con rumore, estratto a sorte da essa, e solo dopo che lei lo ha visto.",
-      "nothing": "Nulla è già scelto per lei.",
+      "nothing": "Nulla è preselezionato.",
       "missing": "Nulla è ancora scelto. Scegliere prima la risposta.",
       "search": "Cercare tra le {many} risposte",
       "matches": {"one": "Una risposta corrisponde.", "other": "{many} risposte corrispondono."},
@@ -197,7 +197,7 @@ export default {
     },
     "protection": {
       "heading": "Come proteggerla?",
-      "legend": "Scegliere una protezione. Nulla è già scelto per lei.",
+      "legend": "Scegliere una protezione. Nulla è preselezionato.",
       "yours": "La sua risposta: ",
       "more": "Che cos'altro significa",
       "missing": "Nessuna protezione è ancora scelta. Sceglierne prima una.",
@@ -258,7 +258,7 @@ export default {
       "sign": "segno {sign}, uno di {outputs}",
       "yes": "sì a {many} di {size} {nouns}:",
       "none": "no a {in_all} ({size}).",
-      "one": "una possibilità tra {these}, {many} di {size} {nouns}:",
+      "one": {"one": "questa sola possibilità, di {size} {nouns}:", "other": "una possibilità tra {these}, {many} di {size} {nouns}:"},
       "nothing": "nessuna delle possibilità ({size} {nouns}).",
       "hash": "È il gruppo {group}, secondo il numero {seed}, estratto a sorte.",
       "hadamard": "È ciò per cui sta il segno {sign}, uno di {all}.",
@@ -290,7 +290,7 @@ export default {
       "offline": "Il centro di raccolta non risponde.",
       "busy": "Il centro di raccolta è occupato.",
       "odd": "Quella non era la risposta di un centro di raccolta. C'è una pagina per accedere a questa rete?",
-      "unkept": "Il rapporto non ha potuto essere scritto sul disco di questo dispositivo e non è stato inviato.",
+      "unkept": "Non è stato possibile scrivere il rapporto sul disco di questo dispositivo, e non è stato inviato.",
       "kept": "Il suo rapporto è conservato in questo browser. Inviare lo stesso più tardi: riaprire questa pagina.",
       "other": "Il centro di raccolta ha rifiutato il rapporto (stato {status})."
     },

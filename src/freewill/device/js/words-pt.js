@@ -104,7 +104,7 @@ export default {
     "weak": "Cuidado: juntas, estas promessas são fracas. Quem vê todos os seus relatos pode distinguir duas pessoas quase com certeza.",
     "nothing": "Juntos, os seus relatos não revelam nada.",
     "infinite": "Não há limite para o que os seus relatos podem revelar juntos.",
-    "most": "Todas as respostas de uma pessoa juntas: se em todas se toma a opção que mais revela, a soma é {promise}."
+    "most": "Todas as respostas de uma pessoa juntas: se em todas se toma a opção que mais revela, a soma é épsilon {sum}."
   },
   "cover": {
     "any": "A proteção usada também é sorteada: com uma probabilidade de {chance} é outra da lista, mais forte ou mais fraca, de modo que a sua escolha não se vê com certeza. O que segue trata desta.",
@@ -179,7 +179,7 @@ export default {
       "degrees": "de {low} a {high} graus",
       "kilometres": "de {low} a {high} km",
       "away": "Esse ponto não está no mapa.",
-      "leftOut": "Essa célula não faz parte da pesquisa: ninguém é perguntado sobre ela. Escolha outra.",
+      "leftOut": "Essa célula não faz parte da pesquisa: não se pergunta a ninguém sobre ela. Escolha outra.",
       "zoom": { "group": "Quanto do mapa aparece", "closer": "Aproximar", "further": "Afastar" },
       "where": {
         "area": "Em {area}.",
@@ -225,7 +225,7 @@ export default {
       "fresh": "Acabam de ser sorteados, um para cada pergunta. Nada foi enviado ainda.",
       "before": "Foram sorteados antes, neste navegador. O que quer que você escolha agora, eles ficam: um segundo sorteio revelaria mais sobre você. Só estes podem ser enviados.",
       "perhaps": "Os seus relatos foram sorteados neste navegador, e nenhum recibo voltou: talvez não tenham sido recebidos. Envie-os agora. Se foram recebidos, mesmo assim contam uma só vez.",
-      "due": "Os seus relatos foram sorteados neste navegador. Você pediu o envio, e eles são enviados por si.",
+      "due": "Os seus relatos foram sorteados neste navegador. Você pediu o envio, e eles são enviados automaticamente.",
       "earlier": "Você já respondeu a estas perguntas",
       "spent": "Ainda nada foi gasto. O que os seus relatos podem revelar soma-se e aparece aqui.",
       "label": "O que os seus relatos podem revelar juntos"
@@ -251,7 +251,7 @@ export default {
       "fresh": "Acaba de ser sorteado, com a proteção “{name}”. Nada foi enviado ainda.",
       "before": "Foi sorteado antes, neste navegador, com a proteção “{name}”. O que quer que você escolha agora, ele fica: um segundo sorteio revelaria mais sobre você. Só este pode ser enviado.",
       "perhaps": "O seu relato para esta pergunta foi sorteado neste navegador, e nenhum recibo voltou: talvez não tenha sido recebido. Envie-o agora. Se foi recebido, mesmo assim conta uma só vez.",
-      "due": "O seu relato foi sorteado neste navegador. Você pediu o envio, e ele é enviado por si.",
+      "due": "O seu relato foi sorteado neste navegador. Você pediu o envio, e ele é enviado automaticamente.",
       "covered": "A proteção usada também foi sorteada: não tem de ser a que você escolheu.",
       "says": "O seu relato diz:",
       "unsaid": "nada: você escolheu não responder.",
@@ -259,7 +259,7 @@ export default {
       "sign": "sinal {sign}, um de {outputs}",
       "yes": "sim a {many} de {size} {nouns}:",
       "none": "não a {in_all} ({size}).",
-      "one": "uma opção entre {these}, {many} de {size} {nouns}:",
+      "one": {"one": "só esta opção, de {size} {nouns}:", "other": "uma opção entre {these}, {many} de {size} {nouns}:"},
       "nothing": "nenhuma das opções ({size} {nouns}).",
       "hash": "É o grupo {group}, segundo o número {seed}, que foi sorteado ao acaso.",
       "hadamard": "É o que representa o sinal {sign}, um de {all}.",
