@@ -82,6 +82,20 @@ def _escaped(part: re.Match[str]) -> str:
     return part[0] if part[0].startswith("`") else re.sub(r"([|*\\]|_(?!\w))", r"\\\1", part[0])
 
 
+def names_of_reference(app: Any, page: str, source: list[str]) -> None:
+    """List all public names where the reference begins, two clicks from the first page."""
+    if page != "docs/reference/index":
+        return
+    rows = ["| page | names |", "| --- | --- |"]
+    for name in re.findall(r"^\w+$", source[0], re.MULTILINE):
+        text = Path(app.srcdir, "docs", "reference", f"{name}.md").read_text("utf-8")
+        found = re.findall(r"^\.\. auto\w+:: ((?:freewill\.)?([\w.]+))$", text, re.MULTILINE)
+        links = ", ".join(f"{{py:obj}}`{short} <{full}>`" for full, short in found)
+        title = text.removeprefix("# ").splitlines()[0]
+        rows.append(f"| [{title}]({name}.md) | {links} |")
+    source[0] = source[0].replace("<!-- names -->", "\n".join(rows))
+
+
 def without_empty_heads(app: Any, page: Any, name: str) -> None:
     """Leave out the head of a table whose columns have no names: Markdown cannot write none."""
     for head in list(page.findall(nodes.thead)):
@@ -121,6 +135,7 @@ def without_empty_signature(
 def setup(app: Any) -> None:
     """Take part in the building."""
     app.add_html_math_renderer("mathml", (formula_in_text, None), (formula, None))
+    app.connect("source-read", names_of_reference)
     app.connect("html-page-context", style_cells_where_they_are)
     app.connect("doctree-resolved", without_empty_heads)
     app.connect("autodoc-process-docstring", as_written)

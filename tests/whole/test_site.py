@@ -1,11 +1,13 @@
 """The site that `make docs` builds, as files: headings, pictures, size, nothing from elsewhere."""
 
+import inspect
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+import freewill as fw
 from device_cases import skipped
 
 SITE = Path(__file__).parents[2] / "site"
@@ -66,6 +68,13 @@ def test_it_takes_less_than_30_megabytes():
     files = [path for path in SITE.rglob("*") if path.is_file()]
     shown = [path for path in files if not path.relative_to(SITE).parts[0].startswith(".")]
     assert sum(path.stat().st_size for path in shown) < 30e6
+
+
+def test_every_public_name_is_two_clicks_away(pages):
+    assert 'href="reference/index.html"' in (SITE / FIRST).read_text("utf-8")
+    listed = (SITE / "docs/reference/index.html").read_text("utf-8")
+    names = {name for name in fw.__all__ if not inspect.ismodule(getattr(fw, name))}
+    assert names - {*re.findall(r"html#freewill\.(\w+)\"", listed)} == {"__version__"}
 
 
 def test_the_root_leads_to_the_first_page():

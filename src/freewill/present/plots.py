@@ -202,6 +202,7 @@ def laws(
         )
         across = f"reported {unit}" if unit else "report"
         canvas.finish_panel(axes, name, across, f"true {unit or 'value'}")
+        axes.locator_params(integer=True)  # values and indices are whole numbers
     canvas.draw_scale(figure, image, panels, "P(report | true value)", extend="min")
     return saved(figure, path)
 
