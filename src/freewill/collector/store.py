@@ -182,11 +182,15 @@ class Store:
         return self._logged[survey]
 
     def close_survey(self, survey: str, day: str) -> None:
-        """Take no more reports for a survey, whichever process they come to."""
+        """Take no more reports for any round of a survey, whichever process they come to."""
+        query = (
+            "SELECT id FROM surveys WHERE closed_on IS NULL AND (id = ? OR (name <> '' AND "
+            "name = (SELECT name FROM surveys WHERE id = ?))) ORDER BY id"
+        )
         with self._writing():
-            statement = "UPDATE surveys SET closed_on = ? WHERE id = ? AND closed_on IS NULL"
-            if self._database.run(statement, [(day, survey)]):
-                add_entry(self._database, CLOSED, survey, "", day)
+            for (own,) in list(self._database.rows(query, (survey, survey))):
+                self._database.run("UPDATE surveys SET closed_on = ? WHERE id = ?", [(day, own)])
+                add_entry(self._database, CLOSED, own, "", day)
 
     def write(self, uploads: Sequence[Upload], day: str) -> list[Outcome]:
         """Store uploads in one transaction and say what became of each.
