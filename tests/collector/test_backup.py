@@ -5,6 +5,7 @@ import sqlite3
 import stat
 import threading
 from contextlib import ExitStack, closing
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -162,3 +163,31 @@ def test_what_cannot_be_copied_so_is_refused_with_what_to_do(tmp_path):
     message = refused("backup", "postgresql://me:secret@host/people", tmp_path / "copy.db")
     assert "pg_dump" in message
     assert "secret" not in message
+
+
+def test_a_store_where_nobody_can_write_is_read_and_copied(tmp_path, monkeypatch):
+    """SQLite would make files beside it: of a disk that is read-only it is told so."""
+    path, copy = tmp_path / "c.db", tmp_path / "copy.db"
+    honest(path)
+    disk = SimpleNamespace(f_flag=os.ST_RDONLY)
+    monkeypatch.setattr(os, "statvfs", lambda _: disk)
+    folder = [*tmp_path.iterdir()]
+    with ExitStack() as stack:
+        assert read_store(path, SURVEY, stack).people == PEOPLE
+        assert [*tmp_path.iterdir()] == folder
+    monkeypatch.undo()
+    assert backup(str(path), copy) == {ID: PEOPLE}
+
+
+def test_a_journal_that_cannot_be_opened_is_told_with_what_to_do(tmp_path, monkeypatch):
+    path = tmp_path / "c.db"
+    honest(path)
+    fault = sqlite3.OperationalError("unable to open database file")
+    fault.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+
+    def failing(*_, **__):
+        raise fault
+
+    monkeypatch.setattr(sqlite3, "connect", failing)
+    with pytest.raises(StoreError, match=r"cannot be opened.*write into its folder"):
+        read(path)

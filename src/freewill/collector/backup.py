@@ -7,7 +7,7 @@ from pathlib import Path
 from freewill.collector import postgres
 from freewill.collector.database import FIRST_WITH_PERIODS, Reader, StoreError
 from freewill.collector.rounds import stored_by
-from freewill.collector.sqlite import reading
+from freewill.collector.sqlite import reading, reading_mode
 from freewill.collector.surveys import evidence_of
 from freewill.core.files import checked_path, whole_file
 from freewill.core.texts import read_json
@@ -51,7 +51,7 @@ def backup(store: str, target: str | Path) -> dict[str, int]:
 
 
 def _copied(path: Path, part: Path) -> None:
-    address = f"{path.absolute().as_uri()}?mode=ro"
+    address = f"{path.absolute().as_uri()}{reading_mode(path)}"
     with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("VACUUM INTO ?", (str(part),))

@@ -189,7 +189,7 @@ class View:
     """A file in a transaction that only reads: no writing, no long texts, no work without end."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._connection = path, _connected(path, "?mode=ro", _READING)
+        self._path, self._connection = path, _connected(path, reading_mode(path), _READING)
         self._left = _MOST_STEPS // _STEPS
         try:
             for limit in (sqlite3.SQLITE_LIMIT_LENGTH, sqlite3.SQLITE_LIMIT_SQL_LENGTH):
@@ -237,6 +237,17 @@ def _connected(path: Path, mode: str, settings: dict[str, Any]) -> sqlite3.Conne
         connection.close()
         raise
     return connection
+
+
+def reading_mode(path: Path) -> str:
+    """Return how a file is opened by those who only read it.
+
+    SQLite makes a file beside it all the same, but where nobody can write and no journal lies.
+    """
+    if hasattr(os, "statvfs") and os.statvfs(path).f_flag & os.ST_RDONLY:
+        journals = (path.with_name(path.name + end) for end in _BESIDE[1:])
+        return "?mode=ro" if any(map(Path.exists, journals)) else "?mode=ro&immutable=1"
+    return "?mode=ro"
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -316,12 +327,17 @@ _NO_STORE = (
     "is no store, or it is damaged ({}): expected a file that `freewill serve` made. Restore it "
     "from a backup, or name another file."
 )
+_CLOSED = (
+    "cannot be opened ({}): SQLite makes files beside it, so that whoever serves or reads a store "
+    "must be able to write into its folder. Or take a copy, by `freewill backup`."
+)
 _ENDLESS = (
     "is damaged, or somebody changed it: it asks for more work or memory than any store ({}). "
     "Restore it from a backup."
 )
 _FAULTS: tuple[tuple[set[int], type[StoreError], str], ...] = (
     ({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY}, StoreFullError, _FULL),
+    ({sqlite3.SQLITE_CANTOPEN}, StoreError, _CLOSED),
     ({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}, StoreBusyError, _HELD),
     ({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}, StoreError, _NO_STORE),
     ({sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG}, StoreError, _ENDLESS),
