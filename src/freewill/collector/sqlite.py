@@ -355,5 +355,7 @@ def _explained(path: Path) -> Iterator[None]:
         faults = ((kind, words) for codes, kind, words in _FAULTS if code in codes)
         kind, words = next(faults, (StoreError, _UNUSABLE))
         raise kind(f"{path} {words.format(first_line(error))}") from None
+    except UnicodeDecodeError:  # in what SQLite says of a damaged schema
+        raise StoreError(f"{path} {_NO_STORE.format('its schema is no text')}") from None
     except OSError as error:
         raise StoreError(f"{path} {_UNUSABLE.format(why(error))}") from None
