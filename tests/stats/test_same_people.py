@@ -1,5 +1,6 @@
 """Evidence of the same people under two names: found by its parts, or by what is no chance."""
 
+import gzip
 import json
 from dataclasses import replace
 from itertools import product
@@ -11,6 +12,7 @@ from scipy.stats import multinomial
 
 import freewill as fw
 from cli_cases import refused, run, run_json
+from freewill.errors import EvidenceError
 from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.io.reading import read
 from freewill.stats import provenance
@@ -222,3 +224,29 @@ def test_reports_are_known_again_by_their_file(weeks):
     assert "have people in common" in said(one, both)
     assert "have people in common" in said(bare(one), one + week(500, 1))
     assert refused("compare", weeks / "one.parquet", weeks / "both.parquet", "--of", "mean")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".ndjson", ".csv.gz"])
+def test_a_file_that_grew_is_known_again_by_the_ids_at_its_beginning(tmp_path, suffix):
+    """What it was a week before, read then; a file of others has other ids."""
+    rng, survey = np.random.default_rng(4), fw.Survey(AGES, {"coin": fw.KRR(AGES, 1.0)})
+
+    def rows(many):
+        drawn = ((int(rng.integers(30)), rng.bytes(16).hex()) for _ in range(many))
+        return [{"mechanism": "coin", "report": one, "report_id": own} for one, own in drawn]
+
+    def written(name, rows):
+        lines = [json.dumps(row) for row in rows]
+        if suffix != ".ndjson":
+            lines = ["mechanism,report,report_id", *(",".join(map(str, r.values())) for r in rows)]
+        text = "".join(f"{line}\n" for line in lines).encode()
+        path = tmp_path / f"{name}{suffix}"
+        path.write_bytes(gzip.compress(text) if suffix == ".csv.gz" else text)
+        return fw.read_reports(path, survey=survey)
+
+    week, other = rows(300), rows(300)
+    first, second, both = written("a", week), written("b", other), written("c", [*week, *other])
+    for one, grown in ((first, both), (both, first)):
+        with pytest.raises(EvidenceError, match="people in common"):
+            fw.compare(one, grown)
+    assert fw.compare(first, second).p_value > 0.01

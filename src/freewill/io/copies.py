@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from freewill.errors import ReportError
-from freewill.io.files import files_of, folder_values, format_of, head_of, is_remote
+from freewill.io.files import TEXTS, files_of, folder_values, format_of, head_of, is_remote
 from freewill.io.rows import REPORT_ID
 from freewill.stats.provenance import MOST_PARTS, Parts, digest
 
@@ -61,11 +61,15 @@ def parts_in(paths: Iterable[str]) -> Parts:
     """Return digests of files of reports, by which evidence of one of them is known again.
 
     Not of addresses, nor of small files, which others may have by chance. Of a large file, size and
-    pieces from all over it are enough: no two files have so many rows in common.
+    pieces from all over it are enough: no two files have so many rows in common. A text that grows
+    keeps its beginning, and ids of reports stand but in one.
     """
     digests = set()
     for path in paths:
         size = 0 if is_remote(path) else Path(path).stat().st_size
+        head = head_of(path)[:_SMALL] if size and format_of(path) in TEXTS else ""
+        if len(head) == _SMALL and REPORT_ID in head:
+            digests.add(digest(b"beginning", *_folders(path), head.encode()))
         if size >= _SMALL:
             digests.add(digest(b"%d" % size, *_folders(path), *_pieces(path, size)))
     return frozenset(sorted(digests)[:MOST_PARTS])
