@@ -42,8 +42,6 @@ _APPLICATION = 0x46574C31
 """The mark of our files, "FWL1", in the head of the file where `file` looks for it."""
 _WORDS = {"bytes": "BLOB", "integer": "INTEGER", "keyed": " WITHOUT ROWID"}
 _MAGIC = b"SQLite format 3\0"
-_BESIDE = ("", "-wal", "-shm", "-journal")
-"""What SQLite opens: the file, and what may lie beside it. A pipe would let it wait for ever."""
 _SCHEMA = "SELECT type, name, tbl_name, rtrim(sql, char(10)), rootpage FROM sqlite_schema LIMIT ?"
 """Without the ends of lines behind a statement, which one of version 2 has."""
 _STATISTICS = {
@@ -239,14 +237,18 @@ def _connected(path: Path, mode: str, settings: dict[str, Any]) -> sqlite3.Conne
     return connection
 
 
+def beside(path: Path) -> list[Path]:
+    """Return what SQLite opens: the file, and what may lie beside it."""
+    return [Path(f"{path}{end}") for end in ("", "-wal", "-shm", "-journal")]
+
+
 def reading_mode(path: Path) -> str:
     """Return how a file is opened by those who only read it.
 
     SQLite makes a file beside it all the same, but where nobody can write and no journal lies.
     """
     if hasattr(os, "statvfs") and os.statvfs(path).f_flag & os.ST_RDONLY:
-        journals = (path.with_name(path.name + end) for end in _BESIDE[1:])
-        return "?mode=ro" if any(map(Path.exists, journals)) else "?mode=ro&immutable=1"
+        return "?mode=ro" if any(map(Path.exists, beside(path)[1:])) else "?mode=ro&immutable=1"
     return "?mode=ro"
 
 
@@ -260,9 +262,8 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _refuse_irregular(path: Path) -> None:
-    """Refuse what is there and no file of SQLite, before SQLite opens it."""
-    for end in _BESIDE:
-        part = path.with_name(path.name + end)
+    """Refuse what is there and no file of SQLite, before SQLite opens it: a pipe would hold it."""
+    for part in beside(path):
         if part.exists() and not stat.S_ISREG(part.stat().st_mode):
             raise StoreError(
                 f"{part} is a {'folder' if part.is_dir() else 'pipe or device'}: expected the file "
