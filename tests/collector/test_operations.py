@@ -5,10 +5,12 @@ import json
 import logging
 import re
 import sqlite3
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from freewill.collector import answers
 from freewill.collector.answers import RefusedError
 from freewill.collector.database import StoreBusyError, StoreFullError
 from freewill.collector.journal import Journal, Watch
@@ -160,6 +162,16 @@ def test_metrics_count_refusals_by_reason(path):
         assert found["reports_stored_total"] == found["connections"] == 0
 
     served(work, path)
+
+
+def test_the_guide_names_all_reasons_and_no_other():
+    guide = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    (table,) = re.findall(r"^\| reason \|.*?\n\n", guide, re.M | re.DOTALL)
+    cells = (row.split("|")[1] for row in table.strip().splitlines())
+    named = re.findall(r"`([a-z-]+)`", " ".join(cells))
+    sources = "".join(path.read_text() for path in Path(answers.__file__).parent.glob("*.py"))
+    given = re.findall(r'reason="([a-z-]+)"|busy\([^)]*"([a-z-]+)"\)', sources)
+    assert sorted(named) == sorted({*answers.REASONS.values(), *map("".join, given)})
 
 
 def test_the_log_tells_of_states_and_sums_and_nobody(path, monkeypatch):
