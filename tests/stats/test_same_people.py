@@ -226,27 +226,40 @@ def test_reports_are_known_again_by_their_file(weeks):
     assert refused("compare", weeks / "one.parquet", weeks / "both.parquet", "--of", "mean")
 
 
+@pytest.mark.parametrize("ids", [True, False])
 @pytest.mark.parametrize("suffix", [".csv", ".ndjson", ".csv.gz"])
-def test_a_file_that_grew_is_known_again_by_the_ids_at_its_beginning(tmp_path, suffix):
-    """What it was a week before, read then; a file of others has other ids."""
+def test_a_file_that_grew_is_known_again_by_its_beginning(tmp_path, suffix, ids):
+    """What it was a week before, read then; a file of others has other rows."""
     rng, survey = np.random.default_rng(4), fw.Survey(AGES, {"coin": fw.KRR(AGES, 1.0)})
 
     def rows(many):
         drawn = ((int(rng.integers(30)), rng.bytes(16).hex()) for _ in range(many))
-        return [{"mechanism": "coin", "report": one, "report_id": own} for one, own in drawn]
+        fields = ("mechanism", "report", "report_id")[: 3 if ids else 2]
+        return [dict(zip(fields, ("coin", *row), strict=False)) for row in drawn]
 
     def written(name, rows):
         lines = [json.dumps(row) for row in rows]
         if suffix != ".ndjson":
-            lines = ["mechanism,report,report_id", *(",".join(map(str, r.values())) for r in rows)]
+            lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
         text = "".join(f"{line}\n" for line in lines).encode()
         path = tmp_path / f"{name}{suffix}"
         path.write_bytes(gzip.compress(text) if suffix == ".csv.gz" else text)
         return fw.read_reports(path, survey=survey)
 
-    week, other = rows(300), rows(300)
+    week, other = rows(600), rows(600)
     first, second, both = written("a", week), written("b", other), written("c", [*week, *other])
     for one, grown in ((first, both), (both, first)):
         with pytest.raises(EvidenceError, match="people in common"):
             fw.compare(one, grown)
     assert fw.compare(first, second).p_value > 0.01
+
+
+def test_sorted_reports_of_two_weeks_have_a_beginning_in_common_and_are_compared(tmp_path):
+    survey = fw.Survey(MENU, {"coin": fw.KRR(MENU, 1.0)})
+
+    def week(name, yes, no):
+        path = tmp_path / f"{name}.csv"
+        path.write_text("mechanism,report\n" + "coin,0\n" * yes + "coin,1\n" * no)
+        return fw.read_reports(path, survey=survey)
+
+    assert fw.compare(week("a", 900, 700), week("b", 1500, 800)).p_value < 0.05
