@@ -17,6 +17,7 @@ from cli_cases import refused, run_json
 from freewill.collector import periods
 from freewill.collector.database import StoreError
 from freewill.collector.reading import read_store
+from freewill.collector.rounds import asked_before
 from freewill.collector.serving import _check_distinct
 from freewill.collector.store import open_store
 from freewill.collector.survey_log import log_entries
@@ -82,6 +83,26 @@ def test_with_a_name_or_an_id_of_the_question_texts_are_mended_as_one_likes(stor
         with store.view() as view:
             served = [e for e in log_entries(view, 1, 99) if e["survey"] == first.id]
         assert len({entry["devices"] for entry in served}) == 2  # everyone can see the change
+
+
+def test_who_serves_another_question_by_a_name_that_is_taken_is_told(store):
+    """As somebody who copies a file and forgets its name; mended words are told, too."""
+
+    def told(survey):
+        with store.view() as view:
+            return asked_before(view, survey)
+
+    votes = "How did you vote?"
+    assert told(FIRST) == ""
+    store.add(FIRST)
+    assert told(FIRST) == told(SECOND) == told(replace(FIRST, title="Mobility")) == ""
+    for other in (FIRST, SECOND):
+        words = f"'commute' asked '{ASKED}', and not '{votes}': it is the same survey"
+        assert told(replace(other, question=votes)).startswith(words)
+    assert told(replace(FIRST, question=votes, name="votes")) == ""
+    assert told(replace(NAMELESS, question=votes)) == ""
+    store.add(replace(SECOND, question=votes))
+    assert told(replace(FIRST, question=votes)) == told(FIRST) == ""
 
 
 def test_of_a_survey_of_several_questions_each_is_looked_at(store):
