@@ -196,6 +196,12 @@ REFUSED = {
     "another application": (changed("PRAGMA application_id = 7"), "no store of Freewill's"),
     "another version": (changed("PRAGMA user_version = 99"), "version 99.*Update"),
     # Schemas that differ.
+    "schema that is no text": (
+        bytes_changed(
+            lambda content: content.replace(b"CREATE TABLE counts", b"CREATE TA\xe6LE counts")
+        ),
+        "its schema is no text",
+    ),
     "view of counts": (view("counts", "i AS mechanism", "x'00' AS output", "1 AS people"), "view"),
     "view of facts": (view("facts", "'a' AS name", "x'00' AS fact"), "view facts is none"),
     "view of surveys": (view("surveys", "'a' AS id", "'b' AS law", "NULL AS closed_on"), "view"),

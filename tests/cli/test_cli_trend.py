@@ -112,6 +112,7 @@ def test_what_is_no_trend_is_refused(folder, sources, options, words):
         ("2026-11-08..2026-11-02", "are of, in this order"),
         ("2026-11-02..9999-12-31", "are of, in this order"),
         ("2026-11-02..soon", "are of, in this order"),
+        ("", "--period : expected the first"),
         ("2026-02-30..2026-03-01", "expected a day"),
     ],
 )

@@ -4,6 +4,7 @@ import gzip
 import io
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urljoin
 
 import numpy as np
 import pytest
@@ -37,6 +38,28 @@ def saved(answer, tmp_path):
     path = tmp_path / "evidence.parquet"
     path.write_bytes(answer.body)
     return load_evidence(path)
+
+
+TYPED = {
+    "/s/ages/": "../ages",
+    "/s/Ages": "ages",
+    "/s/AGES/dashboard": "../ages/dashboard",
+    f"/surveys/{FIRST.id}/": f"../{FIRST.id}",
+}
+
+
+def test_an_address_as_people_type_it_leads_to_the_page(tmp_path):
+    """With capital letters or a slash at the end; below a folder, too."""
+
+    async def work(client):
+        for address, target in TYPED.items():
+            answer = await client.get(address)
+            assert (answer.status, answer.headers["location"]) == (307, target)
+            assert (await client.get(urljoin(address, target))).status == 200
+        assert (await client.get("/s/Ages2")).status == 404
+        assert (await client.get("/s/ages//")).status == 404
+
+    served(work, tmp_path / "store.db", FIRST)
 
 
 def test_a_name_is_the_round_that_is_served_and_all_that_came(tmp_path):

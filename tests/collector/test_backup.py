@@ -1,10 +1,14 @@
 """Copies of stores: whole, of one moment, the owner's own, and good to go on from."""
 
 import os
+import re
 import sqlite3
 import stat
+import subprocess
 import threading
 from contextlib import ExitStack, closing
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +21,9 @@ from freewill.collector.reading import read_store
 from freewill.collector.store import open_store
 from freewill.collector.surveys import Stored, Upload, to_bytes
 from hostile_stores import ID, PEOPLE, REFUSED, SURVEY, aged, honest
+
+_OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
+GUIDE = re.findall(r"```\n(.*?)```", _OPERATIONS.read_text(), re.DOTALL)
 
 
 def read(path):
@@ -157,8 +164,63 @@ def test_a_copy_that_is_damaged_while_it_is_written_is_not_kept(tmp_path, monkey
 
 def test_what_cannot_be_copied_so_is_refused_with_what_to_do(tmp_path):
     honest(tmp_path / "c.db")
-    assert "the store itself" in refused("backup", tmp_path / "c.db", tmp_path / "c.db")
+    for end in ("", "-wal", "-shm", "-journal"):
+        assert "the store itself" in refused("backup", tmp_path / "c.db", tmp_path / f"c.db{end}")
+    for name in ("", "-", tmp_path):
+        assert "the name of a file for the copy" in refused("backup", tmp_path / "c.db", name)
     assert "no such store" in refused("backup", tmp_path / "none.db", tmp_path / "copy.db")
     message = refused("backup", "postgresql://me:secret@host/people", tmp_path / "copy.db")
     assert "pg_dump" in message
     assert "secret" not in message
+
+
+def test_a_store_where_nobody_can_write_is_read_and_copied(tmp_path, monkeypatch):
+    """SQLite would make files beside it: of a disk that is read-only it is told so."""
+    path, copy = tmp_path / "c.db", tmp_path / "copy.db"
+    honest(path)
+    disk = SimpleNamespace(f_flag=os.ST_RDONLY)
+    monkeypatch.setattr(os, "statvfs", lambda _: disk)
+    folder = [*tmp_path.iterdir()]
+    with ExitStack() as stack:
+        assert read_store(path, SURVEY, stack).people == PEOPLE
+        assert [*tmp_path.iterdir()] == folder
+    monkeypatch.undo()
+    assert backup(str(path), copy) == {ID: PEOPLE}
+
+
+def test_a_journal_that_cannot_be_opened_is_told_with_what_to_do(tmp_path, monkeypatch):
+    path = tmp_path / "c.db"
+    honest(path)
+    fault = sqlite3.OperationalError("unable to open database file")
+    fault.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+
+    def failing(*_, **__):
+        raise fault
+
+    monkeypatch.setattr(sqlite3, "connect", failing)
+    with pytest.raises(StoreError, match=r"cannot be opened.*write into its folder"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("moved", "placed"),
+    [("damaged.db", "backups/collector.db"), ("newer.db", "collector.db.version-N")],
+)
+def test_the_steps_of_the_guide_lose_nothing_of_a_server_that_was_killed(tmp_path, moved, placed):
+    """Then much lies in the journal beside the file, and has to go with it."""
+    (steps,) = [one for one in GUIDE if moved in one]
+    steps = "\n".join(line for line in steps.splitlines() if "psql" not in line)
+    (tmp_path / "backups").mkdir()
+    honest(tmp_path / placed)
+    store = open_store(str(tmp_path / "collector.db"))
+    number = store.add(SURVEY)[SURVEY.mechanisms["coin"].id]
+    rows = [(number, one, os.urandom(16)) for one in to_bytes(np.arange(7))]
+    store.write([Upload(ID, rows)], "2026-01-03")
+    # Of a process that is killed the files stay as they are, and nothing is written at an end.
+    killed = {path.name: path.read_bytes() for path in tmp_path.glob("collector.db*")}
+    store.close()
+    for name, content in killed.items():
+        (tmp_path / name).write_bytes(content)
+    subprocess.run(["sh", "-ec", steps], cwd=tmp_path, check=True)
+    assert read(tmp_path / moved).people == 7
+    assert read(tmp_path / "collector.db").people == PEOPLE

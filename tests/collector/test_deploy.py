@@ -128,6 +128,22 @@ def test_the_compose_file_gives_away_nothing():
         assert set(service["secrets"]) <= set(content["secrets"])
 
 
+def test_the_container_can_read_what_its_steps_make_and_nobody_else_the_secrets(tmp_path):
+    """The steps at the head of the file, for the user that the image runs as."""
+    head = re.findall(r"^#     (.*)$", (DEPLOY / "compose.yaml").read_text(), re.M)
+    steps = [one for one in head if not one.startswith(("docker ", "chown "))]
+    (given,) = [one.split()[1:] for one in head if one.startswith("chown ")]
+    subprocess.run(["sh", "-ec", "\n".join(steps)], cwd=tmp_path, check=True, umask=0o022)
+    user, *owned = given
+    assert f"{user}:{user}" in instructions("USER")
+    assert set(owned) == {f"secrets/{name}" for name in ("admin", "metrics", "pgpass")}
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    files = dict.fromkeys(("admin", "metrics", "database", "pgpass"), 0o600)
+    assert modes == {"secrets": 0o700, "surveys": 0o755, **files}
+    password = (tmp_path / "secrets" / "database").read_text().strip()
+    assert (tmp_path / "secrets" / "pgpass").read_text().strip().endswith(f":collector:{password}")
+
+
 def test_options_that_the_files_give_are_options_of_the_command():
     from typer.testing import CliRunner  # noqa: PLC0415
 

@@ -1,6 +1,6 @@
 """Stores that somebody hands over: each is refused at once with its reason, or read as it was."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from freewill.collector.reading import read_store
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store, open_store
 from freewill.collector.surveys import Upload, to_bytes
-from hostile_stores import ENDLESS, ID, LINE, PEOPLE, READ, REFUSED, SURVEY, honest
+from hostile_stores import ENDLESS, ID, LINE, PEOPLE, READ, REFUSED, SURVEY, changed, honest
 
 
 def read(path):
@@ -66,6 +66,13 @@ def test_work_without_end_is_stopped(monkeypatch, tmp_path):
         assert len(list(view.rows(f"{counting} SELECT i FROM n", (100_000,)))) == 100_000
         with pytest.raises(StoreError, match="attempt to write"):
             list(view.rows("CREATE TABLE a (b)"))
+
+
+def test_a_survey_that_lost_a_mechanism_is_not_served(tmp_path):
+    path = tmp_path / "c.db"
+    changed("DELETE FROM mechanisms WHERE number = 1")(path)
+    with closing(open_store(str(path))) as store, pytest.raises(StoreError, match="not what its"):
+        store.add(SURVEY)
 
 
 def test_a_store_without_this_survey_says_which_it_has(tmp_path):

@@ -5,14 +5,16 @@ import json
 import logging
 import re
 import sqlite3
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from freewill.collector import answers
 from freewill.collector.answers import RefusedError
 from freewill.collector.database import StoreBusyError, StoreFullError
-from freewill.collector.journal import Journal, Watch
-from service_cases import needs_serve, sent, served
+from freewill.collector.journal import Journal, Watch, _Faults
+from service_cases import ID, needs_serve, sent, served
 
 pytestmark = needs_serve
 
@@ -84,6 +86,40 @@ def test_a_store_that_fails_is_told_without_its_name_and_recovers_without_report
         assert (await client.post(sent("relaxed", 7))).status == 200
 
     served(work, path)
+
+
+def test_only_who_has_a_token_is_told_where_a_store_lies_that_cannot_be_read(path):
+    async def work(client):
+        assert (await client.post(sent("relaxed", 7))).status == 200
+        path.rename(path.with_name("aside.db"))
+        for address in ("/v1/surveys", f"/v1/surveys/{ID}", "/v1/log"):
+            status, answer = await told(client, address)
+            assert status == 503
+            assert path.name not in json.dumps(answer)
+        answer = await client.get(f"/v1/surveys/{ID}/people", admin=True)
+        assert (answer.status, path.name in answer.json["error"]) == (503, True)
+        path.with_name("aside.db").rename(path)
+
+    served(work, path)
+
+
+def test_a_commit_that_fails_by_a_fault_of_ours_is_told_once(path, monkeypatch, caplog):
+    """The health check would not notice: it writes something else."""
+
+    async def work(client):
+        def fails(*_):
+            raise TypeError("with what was sent")
+
+        monkeypatch.setattr(client.made.store, "write", fails)
+        for _ in range(3):
+            assert (await client.post(sent("relaxed", 7))).status == 500
+
+    served(work, path)
+    (record,) = [one for one in caplog.records if one.name == "uvicorn.error"]
+    lines = []
+    _Faults(Journal(lines.append, lambda: 0.0)).emit(record)
+    assert json.loads(*lines)["kind"] == "TypeError"
+    assert "sent" not in lines[0]
 
 
 @pytest.mark.parametrize("moved", [True, False])
@@ -162,6 +198,16 @@ def test_metrics_count_refusals_by_reason(path):
     served(work, path)
 
 
+def test_the_guide_names_all_reasons_and_no_other():
+    guide = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    (table,) = re.findall(r"^\| reason \|.*?\n\n", guide, re.M | re.DOTALL)
+    cells = (row.split("|")[1] for row in table.strip().splitlines())
+    named = re.findall(r"`([a-z-]+)`", " ".join(cells))
+    sources = "".join(path.read_text() for path in Path(answers.__file__).parent.glob("*.py"))
+    given = re.findall(r'reason="([a-z-]+)"|busy\([^)]*"([a-z-]+)"\)', sources)
+    assert sorted(named) == sorted({*answers.REASONS.values(), *map("".join, given)})
+
+
 def test_the_log_tells_of_states_and_sums_and_nobody(path, monkeypatch):
     async def work(client):
         lines, minute = [], [0.0]
@@ -192,6 +238,7 @@ def test_the_log_tells_of_states_and_sums_and_nobody(path, monkeypatch):
             patch.setattr(client.made.store, "try_writing", full)
             (line,) = await looks(3)
             assert (line["event"], line["reason"]) == ("store fails", "disk")
+            assert line["why"] == f"{path} cannot be written to"
         assert await looks(3) == [{"event": "store well again"}]
         client.made.releases.made += 2
         client.made.releases.failures += 1

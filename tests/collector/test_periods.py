@@ -71,6 +71,21 @@ def test_a_server_whose_clock_is_behind_counts_in_the_period_of_its_day(store, t
     assert spans(store) == [("2026-11-02", "2026-11-09", 15), ("2026-11-09", None, 3)]
 
 
+def test_a_clock_that_was_ahead_holds_up_no_week_after_it(store):
+    answered(store, {"2026-11-04": 3, "2036-11-05": 1, "2026-11-10": 2, "2026-11-17": 1})
+    assert spans(store) == [
+        ("2026-11-02", "2026-11-09", 9),
+        ("2026-11-09", "2026-11-16", 6),
+        ("2026-11-16", "2036-11-03", 3),
+        ("2036-11-03", None, 3),
+    ]
+
+
+def test_a_first_period_that_begins_too_late_is_begun_earlier(store):
+    answered(store, {"2036-11-05": 1, "2026-11-04": 2, "2026-11-10": 2})
+    assert spans(store) == [("2026-11-02", "2026-11-09", 9), ("2026-11-09", None, 6)]
+
+
 def test_what_a_period_has_is_what_came_in_it(store):
     by_day = answered(store, {"2026-11-04": 3, "2026-11-09": 4, "2026-11-17": 2})
     with store.view() as view:

@@ -17,6 +17,7 @@ from cli_cases import refused, run_json
 from freewill.collector import periods
 from freewill.collector.database import StoreError
 from freewill.collector.reading import read_store
+from freewill.collector.rounds import asked_before
 from freewill.collector.serving import _check_distinct
 from freewill.collector.store import open_store
 from freewill.collector.survey_log import log_entries
@@ -84,6 +85,26 @@ def test_with_a_name_or_an_id_of_the_question_texts_are_mended_as_one_likes(stor
         assert len({entry["devices"] for entry in served}) == 2  # everyone can see the change
 
 
+def test_who_serves_another_question_by_a_name_that_is_taken_is_told(store):
+    """As somebody who copies a file and forgets its name; mended words are told, too."""
+
+    def told(survey):
+        with store.view() as view:
+            return asked_before(view, survey)
+
+    votes = "How did you vote?"
+    assert told(FIRST) == ""
+    store.add(FIRST)
+    assert told(FIRST) == told(SECOND) == told(replace(FIRST, title="Mobility")) == ""
+    for other in (FIRST, SECOND):
+        words = f"'commute' asked '{ASKED}', and not '{votes}': it is the same survey"
+        assert told(replace(other, question=votes)).startswith(words)
+    assert told(replace(FIRST, question=votes, name="votes")) == ""
+    assert told(replace(NAMELESS, question=votes)) == ""
+    store.add(replace(SECOND, question=votes))
+    assert told(replace(FIRST, question=votes)) == told(FIRST) == ""
+
+
 def test_of_a_survey_of_several_questions_each_is_looked_at(store):
     def both(age, **more):
         ages = fw.Survey(LINE, {"careful": fw.Geometric(LINE, 0.1)}, question=age, **more)
@@ -114,6 +135,24 @@ def test_rounds_of_a_name_add_up_and_know_each_others_reports(store):
         assert [g.counts.tolist() for g in evidence.groups] == [
             g.counts.tolist() for g in expected.groups
         ]
+
+
+def test_who_closes_a_survey_closes_all_its_rounds_and_the_next_is_open(store):
+    """What was drawn for an earlier round would come in after the end else."""
+    rows = answered(store, FIRST, 5)
+    answered(store, SECOND, 3, seed=1)
+    store.close_survey(SECOND.id, "2026-11-12")
+    store.close_survey(SECOND.id, "2026-11-13")
+    late = [(rows[0][0], rows[0][1], bytes(16))]
+    (refused,) = store.write([Upload(FIRST.id, late)], "2026-11-12")
+    assert (refused.status, refused.error) == (410, "this survey was closed on 2026-11-12")
+    assert store.write([Upload(FIRST.id, rows)], "2026-11-12") == [Stored(0, 5)]
+    with store.view() as view:
+        closed = [entry["survey"] for entry in log_entries(view, 1, 9) if entry["what"] == "closed"]
+    assert closed == sorted([FIRST.id, SECOND.id])
+    answered(store, replace(SECOND, mechanisms={"open": fw.KRR(MODES, 3.0)}), 2, seed=2)
+    with store.view() as view:
+        assert store.survey(view, "commute").closed is None
 
 
 def test_a_mechanism_that_stays_in_the_next_round_is_one(store):
@@ -201,6 +240,7 @@ def test_commands_add_up_all_rounds_and_find_them_by_name(store, path, tmp_path,
         "..2026-11-01": "nobody",
         "tuesday": "expected last, or",
         "2026-11-31..": "expected last, or",
+        "": "--period '': expected last, or",  # a variable of a script that is not set
     }
     for period, words in wrong.items():
         message = refused("collect", path, "-s", "commute", "-o", out, "--period", period)
@@ -208,6 +248,9 @@ def test_commands_add_up_all_rounds_and_find_them_by_name(store, path, tmp_path,
     message = refused("collect", path, "-s", "comute", "-o", out)
     assert "'comute' is not in the store" in message
     assert f"{SECOND.id} 'commute' (6 people)" in message
+    monkeypatch.chdir(tmp_path)
+    Path("commute").mkdir()
+    assert people("commute") == 11
     message = refused("periods", path, "-s", "none.json")
     assert "no such survey file" in message
 

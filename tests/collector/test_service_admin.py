@@ -64,6 +64,17 @@ def test_only_the_token_opens_what_is_the_administrators(path):
     assert b"Bearer" not in path.read_bytes()
 
 
+def test_who_asks_for_days_where_all_is_told_is_not_told_all(path):
+    async def work(client):
+        await client.post(people(SURVEY, 200, np.random.default_rng(0)))
+        for what in ("people", "periods", "trend", "plan"):
+            address = f"/v1/surveys/{ID}/{what}?from=2026-11-02"
+            answer = await client.get(address, admin=True)
+            assert (answer.status, "'from'" in answer.json["error"]) == (422, True)
+
+    served(work, path)
+
+
 def test_evidence_is_the_file_that_the_library_reads(path, tmp_path):
     async def work(client):
         early = await client.get(f"/v1/surveys/{ID}/evidence", admin=True)

@@ -1,13 +1,15 @@
-"""freewill.js in apps of one's own: its package, its types, and the examples of its README."""
+"""freewill.js in apps of one's own: its package, its types, and the examples of its pages."""
 
 import functools
 import json
 import re
 import shutil
 import subprocess
+import textwrap
 import threading
 from contextlib import ExitStack, contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from tools.javascript import MODULE, node
@@ -25,6 +27,7 @@ SURVEY = fw.Survey(
     {"careful": fw.Geometric(AGES, 0.1), "relaxed": fw.KRR(AGES, 3.0)},
     question="How old are you?",
 )
+ROOT = Path(__file__).parents[2]
 README = (MODULE / "README.md").read_text()
 EXAMPLES = re.findall(r"```js\n(.*?)```", README, re.DOTALL)
 EXAMPLE_HOSTS = {"survey.example.org", "app.example.org"}
@@ -158,8 +161,25 @@ def test_a_strict_program_in_typescript_is_checked_by_the_types(app, resolution)
 
 def example(which, address):
     """Return an example of the README as it stands, but for whom it asks for what."""
-    found = EXAMPLES[which].replace("https://survey.example.org", f"http://{address}")
+    return pointed(EXAMPLES[which], address)
+
+
+def pointed(source, address):
+    """Return a program that asks for our survey at an address."""
+    found = source.replace("https://survey.example.org", f"http://{address}")
     return found.replace('"8bf3..."', json.dumps(SURVEY.id))
+
+
+@needs_serve
+def test_the_guide_for_pages_runs_as_it_stands(tmp_path):
+    """Its steps are one program, in the folder that it says to copy."""
+    guide = (ROOT / "docs" / "how-to" / "embed-freewill-js.md").read_text()
+    steps = [textwrap.dedent(step) for step in re.findall(r"```js\n(.*?)```", guide, re.DOTALL)]
+    shutil.copytree(MODULE, tmp_path / "app")
+    (tmp_path / "app" / "package.json").write_text('{"type": "module"}')
+    with running(tmp_path, SURVEY) as (_, address):
+        run(tmp_path / "app", pointed("\n".join(steps), address))
+        assert people(tmp_path) == 1
 
 
 def people(folder):

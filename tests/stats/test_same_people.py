@@ -1,5 +1,6 @@
 """Evidence of the same people under two names: found by its parts, or by what is no chance."""
 
+import gzip
 import json
 from dataclasses import replace
 from itertools import product
@@ -11,6 +12,7 @@ from scipy.stats import multinomial
 
 import freewill as fw
 from cli_cases import refused, run, run_json
+from freewill.errors import EvidenceError
 from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.io.reading import read
 from freewill.stats import provenance
@@ -222,3 +224,42 @@ def test_reports_are_known_again_by_their_file(weeks):
     assert "have people in common" in said(one, both)
     assert "have people in common" in said(bare(one), one + week(500, 1))
     assert refused("compare", weeks / "one.parquet", weeks / "both.parquet", "--of", "mean")
+
+
+@pytest.mark.parametrize("ids", [True, False])
+@pytest.mark.parametrize("suffix", [".csv", ".ndjson", ".csv.gz"])
+def test_a_file_that_grew_is_known_again_by_its_beginning(tmp_path, suffix, ids):
+    """What it was a week before, read then; a file of others has other rows."""
+    rng, survey = np.random.default_rng(4), fw.Survey(AGES, {"coin": fw.KRR(AGES, 1.0)})
+
+    def rows(many):
+        drawn = ((int(rng.integers(30)), rng.bytes(16).hex()) for _ in range(many))
+        fields = ("mechanism", "report", "report_id")[: 3 if ids else 2]
+        return [dict(zip(fields, ("coin", *row), strict=False)) for row in drawn]
+
+    def written(name, rows):
+        lines = [json.dumps(row) for row in rows]
+        if suffix != ".ndjson":
+            lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+        text = "".join(f"{line}\n" for line in lines).encode()
+        path = tmp_path / f"{name}{suffix}"
+        path.write_bytes(gzip.compress(text) if suffix == ".csv.gz" else text)
+        return fw.read_reports(path, survey=survey)
+
+    week, other = rows(600), rows(600)
+    first, second, both = written("a", week), written("b", other), written("c", [*week, *other])
+    for one, grown in ((first, both), (both, first)):
+        with pytest.raises(EvidenceError, match="people in common"):
+            fw.compare(one, grown)
+    assert fw.compare(first, second).p_value > 0.01
+
+
+def test_sorted_reports_of_two_weeks_have_a_beginning_in_common_and_are_compared(tmp_path):
+    survey = fw.Survey(MENU, {"coin": fw.KRR(MENU, 1.0)})
+
+    def week(name, yes, no):
+        path = tmp_path / f"{name}.csv"
+        path.write_text("mechanism,report\n" + "coin,0\n" * yes + "coin,1\n" * no)
+        return fw.read_reports(path, survey=survey)
+
+    assert fw.compare(week("a", 900, 700), week("b", 1500, 800)).p_value < 0.05

@@ -44,13 +44,13 @@ def collect(
     strict: Strict = False,
     equal: Equal = False,
     period: Annotated[
-        str,
+        str | None,
         option(
             "With a store: collect only the periods from the first to the last of these days "
             "(2026-11-02..2026-11-15), or only the last period (last). With files: the days on "
             "which their reports were made, which the evidence then records."
         ),
-    ] = "",
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Count reports into evidence, which is all that an estimate needs.

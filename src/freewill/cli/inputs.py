@@ -88,7 +88,7 @@ def read_with_progress(
     strict: bool,
     equal: bool = False,
     of: tuple[str, ...] = (),
-    period: str = "",
+    period: str | None = None,
 ) -> "Reading":
     """Read reports, showing the progress; files of equal content are refused unless `equal`.
 
@@ -121,7 +121,9 @@ def read_with_progress(
         raise ReportError(
             f"{fault}. Is it the right survey, and are these the right files? Nothing was written."
         )
-    return replace(reading, evidence=_of_period(reading.evidence, period)) if period else reading
+    if period is None:
+        return reading
+    return replace(reading, evidence=_of_period(reading.evidence, period))
 
 
 def _of_period(evidence: Evidence, period: str) -> Evidence:
@@ -138,13 +140,13 @@ def _of_period(evidence: Evidence, period: str) -> Evidence:
 
 
 def survey_in_store(survey: Path) -> Survey | str:
-    """Return the survey of a file; what is none is the id or the name of one in the store."""
-    named = not survey.suffix and len(survey.parts) == 1 and not survey.exists()
+    """Return the survey of a file; what can be none is the id or the name of one in the store."""
+    named = not survey.suffix and len(survey.parts) == 1
     return str(survey) if named else load_survey(survey)
 
 
 def _read_store(
-    sources: list[str], survey: Survey | str, holding: ExitStack, period: str
+    sources: list[str], survey: Survey | str, holding: ExitStack, period: str | None
 ) -> "Reading":
     from freewill.collector import reading as stores  # noqa: PLC0415
     from freewill.io.reading import Reading  # noqa: PLC0415

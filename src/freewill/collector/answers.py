@@ -32,7 +32,6 @@ REASONS: Mapping[int, str] = MappingProxyType(
         422: "invalid",
         431: "too-long",
         500: "fault",
-        503: "busy",
         507: "disk",
     }
 )
@@ -95,7 +94,7 @@ class RefusedError(FreewillError):
         return json_bytes(content)
 
 
-def busy(why: str, reason: str = "") -> RefusedError:
+def busy(why: str, reason: str) -> RefusedError:
     """Return what to raise where there is no room just now: nothing is kept in memory instead."""
     advice = (
         "Send the same reports again, with the same ids, after the seconds of Retry-After: each of "

@@ -58,6 +58,13 @@ def _subject(request: Request, found: Found) -> Subject:
     return subject_of(found.key, found.intake.survey, request.query_params.multi_items())
 
 
+def _check_all(request: Request) -> None:
+    """Refuse a query where all is told: whoever asks for a week would take all for it."""
+    for name in request.query_params:
+        what = f"{shown(name)} is none of what may be asked"
+        raise RefusedError(422, what, "Ask without it: people by day, and periods, are told whole.")
+
+
 class Collector:
     """Answers for the surveys of one store; where it is `public`, everyone sees its releases.
 
@@ -138,7 +145,7 @@ class Collector:
             entries: Any = log_entries(view, first, _MOST_ENTRIES)
             return {**log_end(view)._asdict(), "entries": entries}  # type: ignore[typeddict-item]
 
-    @Operation(f"{SURVEY}/people", openapi.People, (404,), access="viewer")
+    @Operation(f"{SURVEY}/people", openapi.People, (404, 422), access="viewer")
     def people(self, request: Request, found: Found) -> openapi.People:
         """Return how many people chose each mechanism; of several questions, for each.
 
@@ -146,6 +153,7 @@ class Collector:
         noise.
         """
         seen = self._seen(request)
+        _check_all(request)
         with self.store.view() as view:
             release = self.releases.last(view, found.key)
             stored = self.store.survey(view, found.key)
@@ -166,7 +174,7 @@ class Collector:
                 answer["days"] = people_by_day(view, stored)
             return answer
 
-    @Operation(f"{SURVEY}/periods", openapi.Periods, (404, 409), access="viewer")
+    @Operation(f"{SURVEY}/periods", openapi.Periods, (404, 409, 422), access="viewer")
     def periods(self, request: Request, found: Found) -> openapi.Periods:
         """Return how many people answered in each period: a day, a week or a month, or several.
 
@@ -174,6 +182,7 @@ class Collector:
         who may see what is stored now: from one release to the next, a period may gain few people.
         """
         self._check_live(request)
+        _check_all(request)
         with self.store.view() as view:
             stored = self.store.survey(view, found.key)
             return {

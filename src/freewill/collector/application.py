@@ -70,6 +70,6 @@ def application(
         except asyncio.CancelledError:
             # The server ends, and has waited for this long enough.
             with contextlib.suppress(RuntimeError):
-                await answers.refuse(send, answers.busy("the collector is stopping"))
+                await answers.refuse(send, answers.busy("the collector is stopping", "stopping"))
 
     return allowing(answered, origins)

@@ -7,7 +7,7 @@ from pathlib import Path
 from freewill.collector import postgres
 from freewill.collector.database import FIRST_WITH_PERIODS, Reader, StoreError
 from freewill.collector.rounds import stored_by
-from freewill.collector.sqlite import reading
+from freewill.collector.sqlite import beside, reading, reading_mode
 from freewill.collector.surveys import evidence_of
 from freewill.core.files import checked_path, whole_file
 from freewill.core.texts import read_json
@@ -31,8 +31,12 @@ def backup(store: str, target: str | Path) -> dict[str, int]:
     path, copy = checked_path(store, StoreError), checked_path(target, StoreError)
     if not path.exists():
         raise StoreError(f"{path}: there is no such store.")
-    if copy.exists() and copy.samefile(path):
-        raise StoreError(f"{copy} is the store itself: name another file for the copy.")
+    if copy.is_dir() or copy.name == "-":
+        raise StoreError(f"{copy}: expected the name of a file for the copy, which is read again.")
+    if copy.resolve() in beside(path.resolve()) or (copy.exists() and copy.samefile(path)):
+        raise StoreError(
+            f"{copy} is the store itself, or its journal: name another file for the copy."
+        )
     with reading(path) as before:
         least = people_by_survey(before)
     try:
@@ -51,7 +55,7 @@ def backup(store: str, target: str | Path) -> dict[str, int]:
 
 
 def _copied(path: Path, part: Path) -> None:
-    address = f"{path.absolute().as_uri()}?mode=ro"
+    address = f"{path.absolute().as_uri()}{reading_mode(path)}"
     with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("VACUUM INTO ?", (str(part),))

@@ -33,7 +33,10 @@ def refusal_of(request: Request, error: Exception) -> RefusedError:
         return RefusedError(error.status_code, what, advice, headers=error.headers or {})
     if isinstance(error, StoreError):
         advice = "Try again; if it stays so, tell the operator."
-        return RefusedError(503, str(error), advice, reason="store")
+        # It names files, or the database's address, which are for those who have a token.
+        known = getattr(request.state, "roles", None)
+        what = str(error) if known else "the collector's store cannot be read just now"
+        return RefusedError(503, what, advice, reason="store")
     return RefusedError(
         500, f"a fault of the collector's own ({type(error).__name__})", "Tell them."
     )

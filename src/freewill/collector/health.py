@@ -41,7 +41,9 @@ class Health:
         try:
             await asyncio.to_thread(self.store.try_writing)
         except StoreError as error:
-            return unwritable(error)
+            refusal = unwritable(error)
+            refusal.__cause__ = error  # which the operator's log tells
+            return refusal
         # Else whoever sends people elsewhere meanwhile would never send a report that shows it.
         self.writer.failing, self._tried_at = False, monotonic()
         return None

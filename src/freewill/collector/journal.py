@@ -103,7 +103,8 @@ class Watch:
         reason = fault.reason if fault else ""
         if reason not in (self._fault, "stopping"):
             event = "store fails" if fault else "store well again"
-            self.journal.say(event, **({"reason": reason, "why": str(fault)} if fault else {}))
+            why = {"reason": reason, "why": str(fault.__cause__ or fault)} if fault else {}
+            self.journal.say(event, **why)
             self._fault = reason
         releases = self.collector.releases
         now = releases.made, releases.failures

@@ -231,22 +231,22 @@ def placed(database: Database, survey: "Survey", day: str, is_now: bool = False)
     A period begins on a border if the one before had enough people by then. That follows from what
     is stored, so that several collectors agree on it, and those that come later on the same day. So
     does one of a round that is served now (`is_now`) where another round of its name was, and began
-    one, since: what comes today is none of the days before that.
+    one, since: what comes today is none of the days before that. A clock that was ahead for a while
+    has begun periods in days to come, which hold up none before them; it may have begun the first.
     """
     own, every = survey.id, every_of(survey)
     numbers = numbers_of(database, own, len(survey.mechanisms))
-    starts = [*numbers]
-    first, last = starts[0], starts[-1]
+    first = next(iter(numbers))
+    last = max((start for start in numbers if start <= day), default=first)
     border = border_of(every, day)
     others = _begun_by_others(database, survey.name, last, day) if survey.name and is_now else ""
     begins = max(border, others)
-    if not last:
-        begin = "UPDATE mechanisms SET period = ? WHERE survey = ? AND period = ''"
-        database.run(begin, [(border or day, own)])
+    if not last or last > day:
+        begin = "UPDATE mechanisms SET period = ? WHERE survey = ? AND period = ?"
+        database.run(begin, [(border or day, own, last)])
     elif begins > last and (others or _people_before(database, numbers[last], border) >= FEWEST):
-        numbers[begins] = added(database, own, sorted(numbers[first]), begins)
-    current = max((start for start in numbers if start <= day), default=first)
-    return {number: numbers[current][key] for key, number in numbers[first].items()}
+        last, numbers[begins] = begins, added(database, own, sorted(numbers[first]), begins)
+    return {number: numbers[last][key] for key, number in numbers[first].items()}
 
 
 def _begun_by_others(view: Reader, name: str, last: str, day: str) -> str:

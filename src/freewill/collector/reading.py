@@ -33,7 +33,7 @@ def view_store(where: str, holding: ExitStack) -> Reader:
 
 
 def read_store(
-    where: str | Path, survey: Survey | str, holding: ExitStack, period: str = ""
+    where: str | Path, survey: Survey | str, holding: ExitStack, period: str | None = None
 ) -> Evidence:
     """Return the evidence of one survey of a store, which stays open as long as the stack.
 
@@ -46,7 +46,7 @@ def read_store(
     stored = _found(view, where, survey)
     if period == "last":
         stored = [some for _, _, some in stored.spans][-1] if stored.spans else stored
-    elif period:
+    elif period is not None:
         stored = stored.within(read_days(period))
     evidence = evidence_of(view, stored)
     if not evidence.people:

@@ -79,6 +79,27 @@ def _another_question(survey: Survey, texts: str) -> str:
     asked: Mapping[str, Survey] = getattr(survey, "questions", {"": survey})
     if survey.name or all(own.question_id for own in asked.values()):
         return ""
+    return _other_words(survey, texts)
+
+
+def asked_before(view: Reader, survey: Survey) -> str:
+    """Say what a survey of this name asked until now, if no round of it asked the same.
+
+    Its words may have been mended; or a file was copied, and kept its name.
+    """
+    query = "SELECT texts FROM surveys WHERE name = ? AND name <> '' ORDER BY id LIMIT ?"
+    rows = view.rows(query, (survey.name or "", _MOST_ROUNDS))
+    others = [_other_words(survey, texts) for (texts,) in rows]
+    if not all(others) or not others:
+        return ""
+    return (
+        f"{shown(survey.name)} asked {others[0]}: it is the same survey, whose answers add up. If "
+        f"it is another question, stop, and give it a name of its own."
+    )
+
+
+def _other_words(survey: Survey, texts: str) -> str:
+    """Return what a store says that is asked, if it differs from what is asked now."""
     now, before = _words(texts_of(survey)), _words(texts)
     if {name: same_words(text) for name, text in now.items()} == {
         name: same_words(text) for name, text in before.items()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from freewill.collector.database import StoreError
 from freewill.collector.releases import ReleaseRule
+from freewill.collector.rounds import asked_before
 from freewill.collector.store import Store, open_store
 from freewill.collector.surveys import MIN_PEOPLE
 from freewill.collector.tokens import STORE_ALONE, Sources
@@ -83,7 +84,9 @@ def serve(
     own_token = _makes_token(tokens, new_token)
     with listening(host, port) as listener, closing(open_store(store)) as opened:
         with _noted_signals() as signals:
-            for text in filter(None, (*tokens.remarks(), opened.renewal)):
+            with opened.view() as view:
+                asked = [asked_before(view, survey) for survey in surveys.values()]
+            for text in filter(None, (*tokens.remarks(), opened.renewal, *asked)):
                 remark(text)
             token = opened.new_token(first=not new_token) if own_token else None
             made = Collector(opened, surveys.values(), min_people, public, rule, tokens, mended)

@@ -75,7 +75,8 @@ def site_routes(addresses: "Addresses") -> list[Route]:
     Files are looked up by their names among those that were there at the start: no address leads
     to any other file. Pages name scripts by relative addresses, so that a proxy may serve all of it
     below a folder. A page of a survey that is not served is sent with the status 404; one that was
-    served under another id leads to where it is now.
+    served under another id leads to where it is now, and so does an address with capital letters or
+    a slash at its end, as people type it.
     """
     web, device = _contents(_HERE), _contents(_DEVICE)
 
@@ -85,6 +86,9 @@ def site_routes(addresses: "Addresses") -> list[Route]:
             if now := addresses.page_now(key):
                 rest = request.url.path.partition(f"/surveys/{key}")[2]
                 return RedirectResponse(f"{'../' * (1 + rest.count('/'))}{now}{rest}")
+            if key not in addresses.named and key.lower() in addresses.named:
+                rest = request.url.path.partition(f"/{key}")[2]
+                return RedirectResponse(f"{'../' * rest.count('/')}{key.lower()}{rest}")
             served = key in ("", *addresses.served, *addresses.named)
             response = web[name].answer(request, 200 if served else 404)
             response.headers.update(headers)
@@ -102,6 +106,9 @@ def site_routes(addresses: "Addresses") -> list[Route]:
 
         return endpoint
 
+    async def typed(request: Request) -> Response:
+        return RedirectResponse(f"../{request.url.path.rstrip('/').rpartition('/')[2]}")
+
     async def charts(request: Request) -> Response:
         return (await run_in_threadpool(_charts)).answer(request)
 
@@ -111,6 +118,7 @@ def site_routes(addresses: "Addresses") -> list[Route]:
         "/surveys/{survey}/dashboard": page("dashboard.html", _CHARTS_POLICY),
         "/s/{survey}": page("answer.html"),
         "/s/{survey}/dashboard": page("dashboard.html", _CHARTS_POLICY),
+        **dict.fromkeys(("/s/{survey}/", "/surveys/{survey}/"), typed),
         "/web/plotly.min.js": charts,
         "/web/{file}": file(web),
         "/device/{file}": file(device),

@@ -42,8 +42,6 @@ _APPLICATION = 0x46574C31
 """The mark of our files, "FWL1", in the head of the file where `file` looks for it."""
 _WORDS = {"bytes": "BLOB", "integer": "INTEGER", "keyed": " WITHOUT ROWID"}
 _MAGIC = b"SQLite format 3\0"
-_BESIDE = ("", "-wal", "-shm", "-journal")
-"""What SQLite opens: the file, and what may lie beside it. A pipe would let it wait for ever."""
 _SCHEMA = "SELECT type, name, tbl_name, rtrim(sql, char(10)), rootpage FROM sqlite_schema LIMIT ?"
 """Without the ends of lines behind a statement, which one of version 2 has."""
 _STATISTICS = {
@@ -189,7 +187,7 @@ class View:
     """A file in a transaction that only reads: no writing, no long texts, no work without end."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._connection = path, _connected(path, "?mode=ro", _READING)
+        self._path, self._connection = path, _connected(path, reading_mode(path), _READING)
         self._left = _MOST_STEPS // _STEPS
         try:
             for limit in (sqlite3.SQLITE_LIMIT_LENGTH, sqlite3.SQLITE_LIMIT_SQL_LENGTH):
@@ -239,6 +237,21 @@ def _connected(path: Path, mode: str, settings: dict[str, Any]) -> sqlite3.Conne
     return connection
 
 
+def beside(path: Path) -> list[Path]:
+    """Return what SQLite opens: the file, and what may lie beside it."""
+    return [Path(f"{path}{end}") for end in ("", "-wal", "-shm", "-journal")]
+
+
+def reading_mode(path: Path) -> str:
+    """Return how a file is opened by those who only read it.
+
+    SQLite makes a file beside it all the same, but where nobody can write and no journal lies.
+    """
+    if hasattr(os, "statvfs") and os.statvfs(path).f_flag & os.ST_RDONLY:
+        return "?mode=ro" if any(map(Path.exists, beside(path)[1:])) else "?mode=ro&immutable=1"
+    return "?mode=ro"
+
+
 def _identity(path: Path) -> tuple[int, int] | None:
     """Return by what the system knows a file; None where there is none."""
     try:
@@ -249,9 +262,8 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _refuse_irregular(path: Path) -> None:
-    """Refuse what is there and no file of SQLite, before SQLite opens it."""
-    for end in _BESIDE:
-        part = path.with_name(path.name + end)
+    """Refuse what is there and no file of SQLite, before SQLite opens it: a pipe would hold it."""
+    for part in beside(path):
         if part.exists() and not stat.S_ISREG(part.stat().st_mode):
             raise StoreError(
                 f"{part} is a {'folder' if part.is_dir() else 'pipe or device'}: expected the file "
@@ -316,12 +328,17 @@ _NO_STORE = (
     "is no store, or it is damaged ({}): expected a file that `freewill serve` made. Restore it "
     "from a backup, or name another file."
 )
+_CLOSED = (
+    "cannot be opened ({}): SQLite makes files beside it, so that whoever serves or reads a store "
+    "must be able to write into its folder. Or take a copy, by `freewill backup`."
+)
 _ENDLESS = (
     "is damaged, or somebody changed it: it asks for more work or memory than any store ({}). "
     "Restore it from a backup."
 )
 _FAULTS: tuple[tuple[set[int], type[StoreError], str], ...] = (
     ({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY}, StoreFullError, _FULL),
+    ({sqlite3.SQLITE_CANTOPEN}, StoreError, _CLOSED),
     ({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}, StoreBusyError, _HELD),
     ({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}, StoreError, _NO_STORE),
     ({sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_TOOBIG}, StoreError, _ENDLESS),
@@ -339,5 +356,7 @@ def _explained(path: Path) -> Iterator[None]:
         faults = ((kind, words) for codes, kind, words in _FAULTS if code in codes)
         kind, words = next(faults, (StoreError, _UNUSABLE))
         raise kind(f"{path} {words.format(first_line(error))}") from None
+    except UnicodeDecodeError:  # in what SQLite says of a damaged schema
+        raise StoreError(f"{path} {_NO_STORE.format('its schema is no text')}") from None
     except OSError as error:
         raise StoreError(f"{path} {_UNUSABLE.format(why(error))}") from None

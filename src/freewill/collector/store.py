@@ -16,7 +16,7 @@ from freewill.collector.answers import Faults, RefusedError
 from freewill.collector.database import Database, Reader
 from freewill.collector.ids import Ids, Settled
 from freewill.collector.keys import SECRET_BYTES, keys_of
-from freewill.collector.periods import Places, added, numbers_of, periods_of
+from freewill.collector.periods import Places, added, not_itself, numbers_of, periods_of
 from freewill.collector.rounds import other_rounds, taken_in, with_rounds
 from freewill.collector.survey_log import Place, add_entry, served
 from freewill.collector.surveys import Row, Stored, StoredSurvey, Upload, evidence_of, today
@@ -134,6 +134,8 @@ class Store:
             periods = numbers_of(self._database, own, len(offered))
             numbers = next(iter(periods.values())) if periods else {}
             numbers = numbers or added(self._database, own, offered, "")
+            if sorted(numbers) != sorted({*offered}):
+                raise not_itself(own)
             devices = devices_hash(survey.for_devices())
             self._logged[own] = served(self._database, own, devices, today())
         self._know(survey, numbers, head)
@@ -182,11 +184,15 @@ class Store:
         return self._logged[survey]
 
     def close_survey(self, survey: str, day: str) -> None:
-        """Take no more reports for a survey, whichever process they come to."""
+        """Take no more reports for any round of a survey, whichever process they come to."""
+        query = (
+            "SELECT id FROM surveys WHERE closed_on IS NULL AND (id = ? OR (name <> '' AND "
+            "name = (SELECT name FROM surveys WHERE id = ?))) ORDER BY id"
+        )
         with self._writing():
-            statement = "UPDATE surveys SET closed_on = ? WHERE id = ? AND closed_on IS NULL"
-            if self._database.run(statement, [(day, survey)]):
-                add_entry(self._database, CLOSED, survey, "", day)
+            for (own,) in list(self._database.rows(query, (survey, survey))):
+                self._database.run("UPDATE surveys SET closed_on = ? WHERE id = ?", [(day, own)])
+                add_entry(self._database, CLOSED, own, "", day)
 
     def write(self, uploads: Sequence[Upload], day: str) -> list[Outcome]:
         """Store uploads in one transaction and say what became of each.

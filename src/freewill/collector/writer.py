@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import logging
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,6 +23,8 @@ MOST_WAITING = 400_000
 """Reports that wait to be written, or are being written; more are told to come again."""
 _GROUP_ROWS = 100_000
 """Reports after which a group is committed, whatever else waits."""
+_LOGGER = logging.getLogger("uvicorn.error")
+"""Where the server tells of its other faults."""
 
 
 @dataclass
@@ -58,6 +62,7 @@ class Writer:
         self._queue: deque[_Waiting] = deque()
         self._work = threading.Condition()
         self._ending = False
+        self._told: set[tuple[str, int | None]] = set()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
@@ -106,6 +111,7 @@ class Writer:
         except Exception as error:
             self.tally.failures += 1
             self.failing = True
+            self._tell(error)
             outcomes = [_failure(error) for _ in group]
         self.tally.seconds += time.perf_counter() - started
         for outcome in outcomes:
@@ -121,6 +127,13 @@ class Writer:
             # A loop that has ended has nobody who waits for an answer.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(_answer, list(some))
+
+    def _tell(self, error: Exception) -> None:
+        """Tell the operator of a fault, once of each kind: the health check knows nothing of it."""
+        place = type(error).__name__, traceback.extract_tb(error.__traceback__)[-1].lineno
+        if not isinstance(error, StoreFullError | StoreBusyError) and place not in self._told:
+            self._told.add(place)
+            _LOGGER.error("a commit failed", exc_info=error)
 
     def stop(self) -> None:
         """Write what waits, then end."""
