@@ -9,6 +9,7 @@ from freewill.core.types import FloatArray, IntArray
 from freewill.numeric.operators.base import Operator
 from freewill.stats.evidence import Evidence
 from freewill.stats.groups import Group, grouped
+from freewill.stats.information import root_of
 
 _DRAWS, _AT_ONCE = 5_000, 250
 _ENOUGH = 1_000
@@ -78,10 +79,10 @@ def redrawn(sides: tuple[Side, Side], theta: FloatArray) -> list[Draw]:
     normal; and nothing is drawn where all would be, for then a formula has it.
     """
     # The smaller body is drawn, so that it does not matter which was named first.
-    kept, drawn = sorted(sides, key=lambda side: _size(side[0]), reverse=True)
+    larger, drawn = sorted(sides, key=lambda side: _size(side[0]), reverse=True)
     groups = [
         {group.mechanism.id: (group, weights) for group in body.groups}
-        for body, weights in (kept, drawn)
+        for body, weights in (larger, drawn)
     ]
     draws, normal = list[Draw](), True
     for name in sorted({*groups[0], *groups[1]}):
@@ -105,13 +106,13 @@ def _scored(operator: Operator, theta: FloatArray, weights: FloatArray) -> Float
 
 def _exchanged(own: list[tuple[Group, FloatArray]], theta: FloatArray) -> Draw | None:
     """Return draws of who belongs to the second body; None for too many kinds of reports."""
-    (kept, less), (drawn, more) = own
-    many = kept.people + drawn.people >= _MOST_PEOPLE or kept.rows + drawn.rows > _ROWS
+    (larger, less), (drawn, more) = own
+    many = larger.people + drawn.people >= _MOST_PEOPLE or larger.rows + drawn.rows > _ROWS
     # Those who made other public choices cannot be exchanged.
-    if many or kept.public is not None or not (kept.light and drawn.light):
+    if many or larger.public is not None or not (larger.light and drawn.light):
         return None
     # What both bodies reported is drawn once.
-    both = grouped(kept.mechanism, [(group.outputs, group.counts) for group, _ in own])
+    both = grouped(larger.mechanism, [(group.outputs, group.counts) for group, _ in own])
     counts: IntArray = both.counts
     scored = _scored(both.operator, theta, np.concatenate([more - less, less]))
     moved, fixed = np.split(scored, 2, axis=1)
@@ -151,6 +152,10 @@ def _normal(own: list[tuple[Group, FloatArray]], theta: FloatArray) -> Draw:
         moments = group.moments(theta)
         through = np.stack([moments.product(row) for row in weights], axis=1)
         covariance = covariance + group.people * weights @ through
-    roots, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(roots, 0.0))
+    return normal(covariance)
+
+
+def normal(covariance: FloatArray) -> Draw:
+    """Return normal draws with a covariance."""
+    root = root_of(covariance)
     return lambda rng, many: np.asarray(rng.standard_normal((many, len(root))) @ root.T)
