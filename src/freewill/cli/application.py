@@ -175,7 +175,7 @@ def freewill(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Everyone picks their own privacy mechanism; the distribution still comes back.
+    """Estimate distributions from noisy reports of people who each choose their privacy mechanism.
 
     `init` makes a survey, and `serve` collects noisy reports from people's devices over HTTP;
     `verify` checks that a collector shows everyone the same surveys. `collect` counts reports into
