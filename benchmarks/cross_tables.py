@@ -22,8 +22,8 @@ import numpy as np
 import freewill as fw
 from benchmarks.simulated import options, tabulate
 from freewill.core.types import BoolArray, FloatArray
-from freewill.stats.dependence import mutual_information
 from freewill.stats.information import information_of
+from freewill.stats.nonlinear import mutual_information
 
 AGES, INCOMES, MODES = fw.Linear(0, 9), fw.Linear(0, 3), fw.Categorical(["car", "bus", "bicycle"])
 INSIDE = 2.0

@@ -118,6 +118,8 @@ from freewill.stats.compare import Comparison as Comparison
 from freewill.stats.compare import compare as compare
 from freewill.stats.consistent import ConsistentTables as ConsistentTables
 from freewill.stats.consistent import consistent as consistent
+from freewill.stats.efficient import information as information
+from freewill.stats.efficient import one_step as one_step
 from freewill.stats.estimators.em import em as em
 from freewill.stats.estimators.em import ibu as ibu
 from freewill.stats.estimators.estimate import Estimate as Estimate
@@ -143,8 +145,6 @@ from freewill.stats.intervals import intervals as intervals
 from freewill.stats.laws.check import FitCheck as FitCheck
 from freewill.stats.laws.check import check_fit as check_fit
 from freewill.stats.misfit import explain_misfit as explain_misfit
-from freewill.stats.one_step import information as information
-from freewill.stats.one_step import one_step as one_step
 from freewill.stats.periods import Period as Period
 from freewill.stats.periods import with_periods as with_periods
 from freewill.stats.planning.mechanisms import MechanismComparison as MechanismComparison

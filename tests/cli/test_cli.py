@@ -49,6 +49,22 @@ def test_help_loads_nothing_heavy():
     assert done.stdout.endswith("[]\n"), done.stdout
 
 
+def test_garbage_is_collected_from_when_a_command_is_loaded():
+    script = (
+        "import gc, sys\n"
+        "from freewill.cli.application import main\n"
+        "sys.argv = ['freewill', 'merge', '--help']\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit:\n"
+        "    print(gc.isenabled(), gc.get_freeze_count() > 0)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("True True\n"), done.stdout
+
+
 @pytest.mark.slow
 def test_an_estimate_on_a_line_leaves_large_parts_of_scipy_alone(tmp_path):
     """Each of them takes a fraction of a second to import, which is all that a small file needs."""

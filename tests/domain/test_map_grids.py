@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.domain import maps
-from freewill.domain.background import Background, checked_background
-from freewill.domain.features import Feature
+from freewill.domain.background import Background, Feature, checked_background
 from freewill.domain.maps import overlapped, simplified
 from freewill.errors import FreewillError
 from map_cases import TOWN

@@ -9,7 +9,7 @@ import freewill as fw
 from freewill.core.presented import schema
 from freewill.errors import ParameterError
 from freewill.present.trends import picture, sentence
-from freewill.stats import tables
+from freewill.stats import permutation
 
 CITY = fw.Grid.box(37, 38, -123, -122, columns=3, rows=2)
 MENU = fw.Categorical(["yes", "no", "<b>other</b>"])
@@ -19,7 +19,7 @@ LINE = fw.Linear(0, 9, unit="year")
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch):
     """No more of them than tests need."""
-    monkeypatch.setattr(tables, "_MOST", 400)
+    monkeypatch.setattr(permutation, "_MOST", 400)
 
 
 def weeks(alphabet, count=3, people=400):

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 import freewill as fw
 from freewill.stats.information import pulled
 from freewill.stats.laws import residuals
-from freewill.stats.laws.crowd import Crowd
 from freewill.stats.laws.departures import column
 from freewill.stats.laws.group_laws import BitLaw, SymbolLaw, at_epsilon, epsilon_of, law_of
-from freewill.stats.laws.residuals import Residuals, rooted_deviance
+from freewill.stats.laws.residuals import Crowd, Residuals, rooted_deviance
 from profiles import examples
 
 AGES = fw.Linear(0, 19)

@@ -14,7 +14,7 @@ from freewill.collector import estimates
 from freewill.core.presented import json_bytes
 from freewill.stats import information
 from freewill.stats.fit import check_assumptions
-from freewill.stats.laws import crowd
+from freewill.stats.laws import residuals
 
 LINE, CITY, MENU = fw.Linear(0, 11), fw.Grid(4, 3, 0.5), fw.Categorical(["a", "b", "c", "d"])
 MIXTURES = {
@@ -68,7 +68,7 @@ def counted(monkeypatch):
         import_module(f"freewill.{name}") for name in ("stats.estimators.gibu", "stats.efficient")
     )
     count("maxima", [gibu], "_attempt")
-    count("inverses", [information, crowd], "inverse_on_simplex")
+    count("inverses", [information, residuals], "inverse_on_simplex")
     count("gradients", [one_step], "slope_at")
     return counts
 

@@ -5,8 +5,7 @@ import pytest
 from scipy.special import softmax
 
 import freewill as fw
-from freewill.stats.laws.crowd import ChoiceLaw, Crowd, choice_law
-from freewill.stats.laws.residuals import Residuals
+from freewill.stats.laws.residuals import ChoiceLaw, Crowd, Residuals, choice_law
 from freewill.stats.misfit import fit_beside_choice
 
 AGES = fw.Linear(0, 19)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.stats.laws.attributes import TOGETHER
+from freewill.stats.laws.check import TOGETHER
 from record_cases import answers, crowd, offered, three_ways
 
 

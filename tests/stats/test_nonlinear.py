@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from attribute_cases import NUMBERS, PEOPLE, evidence_of, truth
-from freewill.stats.dependence import mutual_information
-from freewill.stats.nonlinear import _furthest
+from freewill.stats.nonlinear import _furthest, mutual_information
 
 ASK = fw.functionals
 X, Y = np.arange(18, 22), np.arange(3)

@@ -13,7 +13,7 @@ import freewill as fw
 from freewill.stats.information import DENSE
 from freewill.stats.planning import plan as planning
 from freewill.stats.planning.design import Design
-from freewill.stats.planning.projected import Projected
+from freewill.stats.planning.distances import Projected
 from freewill.stats.planning.truths import truths
 from profiles import examples
 

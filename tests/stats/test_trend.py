@@ -9,10 +9,10 @@ from scipy.stats import chi2, chi2_contingency
 import freewill as fw
 from freewill.errors import EvidenceError, ParameterError
 from freewill.stats import change as changing
-from freewill.stats import tables
+from freewill.stats import permutation
 from freewill.stats.change import Pooled, change
 from freewill.stats.equality import equality
-from freewill.stats.tables import redrawn_tables
+from freewill.stats.permutation import redrawn_tables
 from freewill.stats.trend import linearised
 from freewill.stats.work import Work
 
@@ -129,9 +129,9 @@ def test_each_period_is_estimated_without_bias_whatever_people_choose(monkeypatc
 
 @pytest.mark.parametrize("way", ["by_people", "by_cells"])
 def test_people_are_exchanged_by_the_law_of_tables(monkeypatch, way):
-    monkeypatch.setattr(tables, "_MOVED", 12_000)
+    monkeypatch.setattr(permutation, "_MOVED", 12_000)
     people, counts = np.array([5, 0, 7]), np.array([3, 8, 1])
-    one = tables._Exchange(counts, people, np.zeros((3, 3, 1)))
+    one = permutation._Exchange(counts, people, np.zeros((3, 3, 1)))
     drawn = getattr(one, way)(np.random.default_rng(0), 4000)
     assert np.all(drawn.sum(axis=2) == people)
     assert np.all(drawn.sum(axis=1) == counts)

@@ -18,11 +18,11 @@ from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, several
 from freewill.numeric.solvers.likelihood import OnStep, Step
 from freewill.stats.choice.aware import choice_aware
+from freewill.stats.efficient import one_step
 from freewill.stats.estimators.estimate import Estimate, default_tolerance
 from freewill.stats.estimators.methods import Entry, Method
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import refuse_many
-from freewill.stats.one_step import one_step
 from freewill.stats.robust import robust
 from freewill.stats.shrink import shrink
 from freewill.stats.smooth import smooth
@@ -35,8 +35,7 @@ Sources = Annotated[
     ),
 ]
 ReportsSurvey = Annotated[
-    Path | None,
-    option("The survey that the reports or the store belong to.", "--survey", "-s"),
+    Path | None, option("The survey that the reports or the store belong to.", "--survey", "-s")
 ]
 Only = Annotated[
     list[str] | None,
@@ -57,7 +56,8 @@ Joint = Annotated[
     ),
 ]
 Rows = Annotated[
-    int, integral("Print this many rows, the largest or the latest periods; 0 prints all.", 0)
+    int,
+    integral("Number of rows to print: the largest values or the latest periods; 0 prints all.", 0),
 ]
 Picture = Annotated[Path | None, option("Write a picture to this file: .png, .svg or .pdf.")]
 

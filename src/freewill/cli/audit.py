@@ -31,20 +31,18 @@ _CLAIM = re.compile(
 def audit(
     source: SurveyOrSpec,
     claim: Annotated[
-        str | None,
-        option("The guarantee to verify: 1.5-ldp, 0.1-geo or 0.1-geo per km."),
+        str | None, option("The guarantee to verify: 1.5-ldp, 0.1-geo or 0.1-geo per km.")
     ] = None,
     exact: Annotated[
         bool,
         option(
-            "Prove the guarantee exactly, from the sampler's integers (small alphabets).",
-            "--exact",
+            "Prove the guarantee exactly, from the sampler's integers (small alphabets).", "--exact"
         ),
     ] = False,
     leakage: Annotated[
         bool,
         option(
-            "Also measure what a report gives away: right guesses, mutual information, capacity.",
+            "Also measure what a report reveals: right guesses, mutual information, capacity.",
             "--leakage",
         ),
     ] = False,
@@ -59,18 +57,17 @@ def audit(
     """Verify the privacy guarantee of every mechanism of a survey.
 
     The epsilon is recomputed from the mechanism's probabilities and compared with its own guarantee
-    or with `--claim`. The exit code is 1 if a guarantee does not hold, or if rounding leaves that
-    open. With `--exact` nothing is rounded: the integers that devices draw from prove which outputs
-    are possible and what epsilon they give.
+    or with `--claim`. The exit code is 1 if a guarantee does not hold, or if rounding makes that
+    undecidable. With `--exact` nothing is rounded: the integers that devices draw from prove which
+    outputs are possible and what epsilon they give.
 
-    A warning tells where a guarantee protects little even though it holds: if more than 90 % of
-    reports are the true value, or reveal it although they are another one, or if epsilon is above 5
-    (an epsilon per unit of distance counts times the mean distance of two values). Warnings do not
-    change the exit code.
+    A warning marks a guarantee that holds but protects little: more than 90 % of reports equal the
+    true value or determine it, or epsilon is above 5 (an epsilon per unit of distance is multiplied
+    by the mean distance of two values first). Warnings do not change the exit code.
 
-    With `--leakage` a second table says what a report gives away if all values are equally likely:
-    the chance to guess the value before a report and after it, the bits of information that it
-    tells, and the most that it could tell under any other prior (docs/leakage.md).
+    With `--leakage`, a second table shows what a report reveals under a uniform prior: the
+    probability of guessing the value before and after the report, the mutual information in bits,
+    and the capacity, its maximum over all priors (docs/leakage.md).
 
     With several questions, the mechanisms of each are verified; what a person reveals in all is the
     sum over the questions (docs/several-questions.md). If the survey has a cover, it is verified as
@@ -79,7 +76,7 @@ def audit(
     `--choice` audits the choice together with the report, because the collector sees both. The file
     has a row for each value, in a column `value` (or the coordinates of a map), and a column for
     each mechanism: the share of the people of that value who choose it. The exit code is 1 if the
-    pair tells more than is promised of the report alone (docs/choice-aware.md).
+    pair reveals more than is promised of the report alone (docs/choice-aware.md).
 
     Example:
 
@@ -90,8 +87,8 @@ def audit(
         _audit_choice(source, choice, claim, as_json=as_json, alone=exact or leakage)
         return
     guarantee = None if claim is None else parse_claim(claim)
-    given = load_choices(source)
-    named = _named(given, Path(called(source)).stem)
+    choices = load_choices(source)
+    named = _named(choices, Path(called(source)).stem)
     if (
         guarantee is not None and guarantee.kind == "geo"
     ):  # which no two choices have a distance for

@@ -16,8 +16,8 @@ def backup(
 ) -> None:
     """Copy the store of a collector to a file, also while `freewill serve` uses it.
 
-    The copy is a snapshot that only its owner may read (mode 600). It is read again, to verify it,
-    before it replaces an older one. `cp` is not safe while a server runs. For PostgreSQL use
+    The copy is a snapshot that only its owner may read (mode 600). It is verified before it
+    replaces an older copy. Copying with `cp` is not safe while a server runs. For PostgreSQL use
     pg_dump.
 
     Example:

@@ -49,19 +49,20 @@ def check(
     free choice: people chose their mechanism without regard to their value (`fw.check_choice`).
     laws: reports follow the distribution of their mechanism at its stated epsilon, and no output is
     reported too often or too rarely (`fw.check_fit`); where free choice fails, this is tested given
-    who chooses what, so that no honest client is blamed. information: the share of the information
-    that each mechanism's reports hold; it never fails. Where free choice or laws fail, a remark
-    names what explains the reports best: a choice by value, another epsilon or forged reports; or
-    it says that these cannot be told apart (`fw.explain_misfit`). docs/assumptions.md describes
-    what goes wrong where an assumption fails, and what cannot be tested.
+    the estimated choice of each value, so that no honest client is blamed. information: how much of
+    all information each mechanism's reports contribute; it never fails. Where free choice or laws
+    fail, a remark names what explains the reports best: a choice by value, another epsilon or
+    forged reports; or it says that these cannot be told apart (`fw.explain_misfit`).
+    docs/assumptions.md describes what goes wrong where an assumption fails, and what cannot be
+    tested.
 
     A test that does not reject proves nothing, least of all with few people. A test that cannot be
-    made (of free choice, with a single mechanism) shows a dash and the reason, and does not count
-    as a failure.
+    made (such as free choice with a single mechanism) shows a dash and the reason, and does not
+    count as a failure.
 
     The exit code is 0 if nothing fails and 1 if something does. Free choice and laws are each
-    tested at half the rate of false alarms: if both hold, at least one fails in no more than 1 -
-    level of cases. If free choice holds, its line says how much bias a choice by value could cause
+    tested at half the false alarm rate: if both hold, the probability that either fails is at most
+    1 - level. If free choice holds, its line says how much bias a choice by value could cause
     without being noticed. If it fails, the line says what the choice and the report reveal
     together, beyond the promise of the report alone: the collector sees both.
 

@@ -60,7 +60,7 @@ def collect(
     they differ. A file named twice is read once. Two files of equal content without a `report_id`
     are refused, because everyone in them would count twice. With `-` as output, messages go to
     standard error. With a store, --survey may also be a survey's id or name. `freewill periods`
-    lists the periods of a store; --period must name whole ones.
+    lists the periods of a store; --period must name whole periods.
 
     Examples
     --------

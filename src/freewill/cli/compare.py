@@ -44,7 +44,7 @@ def compare(
     ],
     other: Annotated[str, typer.Argument(help="Evidence, or reports, of other people.")],
     survey: analysis.ReportsSurvey = None,
-    of: Annotated[Of, option("What to compare: shares is every value's share.")] = Of.SHARES,
+    of: Annotated[Of, option("What to compare; shares means every value's share.")] = Of.SHARES,
     table: Table = None,
     bins: analysis.Bins = None,
     level: Annotated[float, numeric("Confidence level of the intervals and the test.")] = 0.95,
@@ -62,17 +62,17 @@ def compare(
     The first line is a test of the hypothesis that both have one distribution: "they differ" if its
     p-value is below 1 - level; "no difference is shown" never means that there is none. Next come
     their earth mover's distance (total variation where values are labels) and the largest
-    differences, OTHER less ONE; those whose intervals do not contain 0 come first.
+    differences, OTHER minus ONE; those whose intervals do not contain 0 come first.
 
     The two must be of different people: a file compared with itself, a copy, equal evidence, and
     evidence that the other was merged or collected from are refused. Both need the same alphabet,
     not the same mechanisms. The columns `one` and `other` are clipped to their possible range;
     differences are computed before clipping.
 
-    With several questions, --table names the ones to compare (default: all). Their records have an
-    earth mover's distance only if the survey has weights.
+    With several questions, --table names the ones to compare (default: all). The earth mover's
+    distance of several questions is computed only if the survey has weights.
 
-    The exit code is 0 whether they differ or not: scripts read `differ` in `--json`.
+    The exit code is 0 whether they differ or not: scripts should read `differ` in `--json`.
 
     Example:
 

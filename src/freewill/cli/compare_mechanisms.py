@@ -39,8 +39,7 @@ def compare_mechanisms(
         option("Kind of mechanism to compare. Repeatable; default: all.", "--kind", "-k"),
     ] = None,
     theta: Annotated[
-        Path | None,
-        option("True distribution: JSON of `freewill estimate --json`, or weights."),
+        Path | None, option("True distribution: JSON of `freewill estimate --json`, or weights.")
     ] = None,
     people: Annotated[int, integral("Number of people.", 2)] = 10_000,
     runs: Annotated[int, integral("Number of simulated surveys.", 1)] = 20,
@@ -54,8 +53,8 @@ def compare_mechanisms(
 
     For each mechanism, as if everybody chose it: the errors of the certified estimate (earth
     mover's distance, mean squared error), the information in a report relative to a true answer,
-    how often the best guess of a person's value is right, bytes a report, and the time to draw and
-    to estimate.
+    how often the best guess of a person's value is right, bytes per report, and the time to draw
+    and to estimate.
 
     Example:
 

@@ -59,12 +59,14 @@ def estimate(
     tol: Annotated[float | None, numeric("Gap to certify (default: 0.01 / people).")] = None,
     delta: Annotated[
         float | None,
-        numeric("Stop em (or ibu, which then iterates as well) when a step gains less than this."),
+        numeric(
+            "Stop em when a step increases the log-likelihood by less than this; ibu then "
+            "iterates as em does."
+        ),
     ] = None,
     max_steps: Annotated[int | None, integral("Largest number of steps.", 1)] = None,
     intervals: Annotated[
-        bool,
-        option("Add a confidence interval and a standard error to each share.", "--intervals"),
+        bool, option("Add a confidence interval and a standard error to each share.", "--intervals")
     ] = False,
     level: Annotated[
         float | None, numeric("Confidence level of the intervals (default: 0.95).")
@@ -90,13 +92,12 @@ def estimate(
 ) -> None:
     """Reconstruct the distribution of the true values, with a certificate.
 
-    The certificate is about likelihood: the gap bounds how much larger, per person and as a
-    logarithm, the likelihood of the best distribution can be. How close the shares are to the truth
-    depends on the number of people and on their mechanisms: --intervals gives confidence intervals.
-    All methods except choice-aware and the averages of results (-r) assume that people choose their
-    mechanism without regard to their value. A note says if a quick test rejects this assumption;
-    `freewill check` runs all tests. choice-aware does not need the assumption, and estimates who
-    chooses what.
+    The certificate is about the likelihood: no distribution has a log-likelihood per person that is
+    larger by more than the gap. How close the shares are to the truth depends on the number of
+    people and on their mechanisms: --intervals gives confidence intervals. All methods except
+    choice-aware and the averages of results (-r) assume that people choose their mechanism without
+    regard to their value. A note says if a quick test rejects this assumption; `freewill check`
+    runs all tests. choice-aware does not need the assumption, and estimates who chooses what.
 
     With several questions, their joint distribution is estimated; --of restricts it to some
     questions, and --given to people with certain answers. Two questions are shown as a cross table,
@@ -126,14 +127,14 @@ def estimate(
             f"--method choice-aware."
         )
     confidence = _LEVEL if level is None else level
-    known = parse_given(given)
-    wanted = Asked(parse_of(of), known, confidence if intervals else None, joint, rows)
-    needed = needed_questions(wanted.of, known)
+    condition = parse_given(given)
+    wanted = Asked(parse_of(of), condition, confidence if intervals else None, joint, rows)
+    needed = needed_questions(wanted.of, condition)
     with evidence_of(sources, survey, engine, strict=strict, only=only, of=needed) as (
         evidence,
         left_out,
     ):
-        if known or attributes_of(evidence.alphabet):
+        if condition or attributes_of(evidence.alphabet):
             refuse_of_one_question(bins=bins, geojson=geojson, plot_choice=plot_choice)
             asked, sure = wanted.answer(evidence, chosen)
             show_records(asked, sure, wanted, as_json=as_json, as_csv=as_csv, left_out=left_out)

@@ -9,9 +9,8 @@ from freewill.cli.show import remark, say, say_json
 from freewill.cli.standard import DASH, check_target
 from freewill.core.files import whole_file
 from freewill.core.progress import progress
-from freewill.device.explain import Explanation, SurveyExplanation
+from freewill.device.explain import Explanation, QuestionnaireExplanation, SurveyExplanation
 from freewill.device.explain import explain as in_words
-from freewill.device.explain_questions import QuestionnaireExplanation
 from freewill.device.words import Words, survey_texts
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
@@ -57,16 +56,16 @@ def explain(
         if str(plot) == DASH:
             raise ParameterError("--plot -: a picture goes into a file, .svg.")
         check_target(plot, (".svg",), "a picture of words", [source], "--plot")
-    given: Any = load_choices(source)
-    if choice is not None and not isinstance(given, Survey):
+    choices: Any = load_choices(source)
+    if choice is not None and not isinstance(choices, Survey):
         raise ParameterError(f"--choice beside {source}, one mechanism: it has no choices.")
-    if isinstance(given, Questionnaire):
+    if isinstance(choices, Questionnaire):
         if choice is None and plot is None:
-            _explain_questions(given, language, as_json=as_json)
+            _explain_questions(choices, language, as_json=as_json)
             return
-        given, choice = _of_one_question(given, choice)
+        choices, choice = _of_one_question(choices, choice)
     with progress("explaining"):
-        explanation: Explanation | SurveyExplanation = in_words(given, choice, language=language)
+        explanation: Explanation | SurveyExplanation = in_words(choices, choice, language=language)
     if plot is not None:
         _draw(explanation, plot)
     if as_json:

@@ -1,4 +1,4 @@
-"""`freewill init`: make a survey by answering a few questions."""
+"""`freewill init`: make a survey by answering a few questions, also over a map."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from freewill.cli.init_map import read_map, say_map
 from freewill.cli.offers import (
     by_options,
     by_prompts,
@@ -20,14 +19,16 @@ from freewill.cli.offers import (
 from freewill.cli.options import AsJson, as_number, option, parse_alphabet
 from freewill.cli.show import say, say_json, table
 from freewill.cli.standard import check_target
+from freewill.core.types import SURVEY_FILE_BYTES, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.cover import Cover
-from freewill.domain.maps import MapGrid
+from freewill.domain.documents import parsed
+from freewill.domain.maps import MapGrid, map_grid
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.domain.survey_texts import slug
-from freewill.errors import ParameterError
+from freewill.errors import FreewillError, ParameterError, printable, raised_as, several, why
 
 
 def init(
@@ -51,10 +52,10 @@ def init(
     ] = None,
     cell: Annotated[float | None, option("With --map: the side of a cell in km.")] = None,
     cells: Annotated[
-        int | None, option("With --map: about how many cells to make (1,000).")
+        int | None, option("With --map: approximate number of cells (default: 1,000).")
     ] = None,
     map_name: Annotated[
-        str | None, option("With --map: the property that has the names (name).")
+        str | None, option("With --map: the property that contains names (default: name).")
     ] = None,
     mask: Annotated[
         bool, option("With --map: leave out cells that no area overlaps.", "--mask/--no-mask")
@@ -62,9 +63,9 @@ def init(
     level: Annotated[
         list[str] | None,
         option(
-            "A privacy level to offer, NAME=NUMBER: careful=0.5. With --epsilon also a range from "
-            "which people choose their own, NAME=LOW..HIGH: yours=0.1..5. With several questions, "
-            "QUESTION.NAME=NUMBER is a level of one question.",
+            "A privacy level to offer, NAME=NUMBER: careful=0.5. With --epsilon, NAME=LOW..HIGH "
+            "is a range in which people choose their own epsilon: yours=0.1..5. With several "
+            "questions, QUESTION.NAME=NUMBER is a level of one question.",
             "--level",
             "-l",
         ),
@@ -96,7 +97,7 @@ def init(
     silence: Annotated[
         str | None,
         option(
-            "With several questions: let people leave each one unanswered, a choice shown "
+            "With several questions: let people skip each one; the choice to skip is shown "
             "under this name."
         ),
     ] = None,
@@ -106,9 +107,9 @@ def init(
     cover: Annotated[
         str | None,
         option(
-            "Protect the choice of a level as well, EPSILON or EPSILON,protection: the level that "
-            "is used is drawn at random from the one chosen (docs/cover.md). With several "
-            "questions, for each."
+            "Also protect which level a person chose, EPSILON or EPSILON,protection: the level "
+            "that is used is drawn at random, with probabilities that depend on the choice "
+            "(docs/cover.md). With several questions, this applies to each."
         ),
     ] = None,
     force: Annotated[bool, option("Overwrite an existing file.", "--force")] = False,
@@ -119,7 +120,8 @@ def init(
     Prompts for whatever is not given as an option. Title and question are optional, and prompted
     for only if --alphabet is missing as well. Each level offers one mechanism. On lines and maps,
     levels are mean distances by default, and the mechanism adds geometric noise of that mean
-    distance. With epsilons it is k-RR or RAPPOR, whichever estimates rare values more precisely.
+    distance. With --epsilon the mechanism is k-RR or RAPPOR, whichever estimates rare values more
+    precisely.
 
     With --ask or --several, the survey has several questions (docs/several-questions.md). People
     choose a level for each and, with --silence, may leave it unanswered.
@@ -222,3 +224,46 @@ def _covered(survey: Survey, text: str) -> Survey:
         return Questionnaire(parts, survey.title)
     way: Any = towards.strip() or "any"
     return replace(survey, mechanisms=Cover(survey.mechanisms, as_number(epsilon), way))
+
+
+def read_map(
+    path: Path, cell: float | None, cells: int | None, name: str | None, *, mask: bool
+) -> MapGrid:
+    """Read a GeoJSON file, and lay a grid over it."""
+    try:
+        advice = "Leave out what nobody looks for."
+        refuse_beyond(SURVEY_FILE_BYTES, path.stat().st_size, f"map {path}", advice, ParameterError)
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise ParameterError(f"{path}: there is no such map.") from None
+    except OSError as error:
+        raise FreewillError(f"{path} cannot be read: {why(error)}.") from None
+    with raised_as(ParameterError, f"map {path}: "):
+        return map_grid(parsed(content, ".json"), cell, cells, mask=mask, name=name)
+
+
+def say_map(made: MapGrid, path: Path | None) -> None:
+    """Say what was made of a map."""
+    grid = made.grid
+    whole = grid.columns * grid.rows
+    outside = (
+        f"; {several(whole - grid.size, 'cell')} that no area overlaps left out"
+        if grid.mask is not None
+        else "; no cell left out"
+    )
+    before, after = made.positions
+    (south, north), (west, east) = grid.reach
+    say(f"{path}: {grid}{outside}.")
+    say(f"It reaches from {south:.4f} to {north:.4f} north, {west:.4f} to {east:.4f} east.")
+    features = made.background["geojson"]["features"]
+    named = sum(bool(one["properties"].get("name")) for one in features)
+    say(
+        f"It lies under the map on the page: {several(named, 'named feature')}, "
+        f"{several(after, 'position')} of {before:,}."
+    )
+    if not named and made.properties:
+        listed = ", ".join(map(printable, made.properties[:20]))
+        say(f"Nothing is named. --map-name takes names from another property: {listed}.")
+    if made.unread:
+        say(f"{several(made.unread, 'feature')} without a shape of its own left out.")
+    say("")

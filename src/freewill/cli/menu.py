@@ -41,8 +41,8 @@ def menu(
 ) -> None:
     """Find the mechanism that tells most at each level of protection.
 
-    Mechanisms at a level keep the same promise. They are compared by how many times as many people
-    a survey needs for the same error as one without privacy.
+    Mechanisms at a level keep the same promise. They are compared by the factor by which a survey
+    needs more people than one without privacy, for the same error.
 
     Example:
 
@@ -52,11 +52,11 @@ def menu(
     values = parse_alphabet(alphabet)
     truth = None if theta is None else load_prior(theta, values.size)
     with progress("comparing") as show:
-        made = find(
+        best = find(
             values, level, checked_promise(promise.value), truth, of, watching(show, 1e-9), kind
         )
     if not as_json:
-        say(str(made))
+        say(str(best))
         return
     offers = [
         {
@@ -66,7 +66,7 @@ def menu(
             "cost": one.cost,
             "best": place == 0,
         }
-        for several_offers in made.offers
+        for several_offers in best.offers
         for place, one in enumerate(several_offers)
     ]
-    say_json({"promise": made.promise, "of": made.of, "truth": made.truth, "offers": offers})
+    say_json({"promise": best.promise, "of": best.of, "truth": best.truth, "offers": offers})

@@ -60,7 +60,7 @@ def obfuscate(
         str | None,
         option(
             "The column with each person's own epsilon, for families of mechanisms; without it, "
-            "epsilons are drawn evenly from their levels."
+            "epsilons are drawn uniformly from the levels of the family."
         ),
     ] = None,
     share: Annotated[
@@ -86,12 +86,12 @@ def obfuscate(
     r"""Turn true values into noisy reports, as people's devices would: for trials and tests.
 
     Each person uses one mechanism of the survey: the one named in the `--choice` column, or one
-    drawn at random with the given shares. A family is used at the epsilon in the `--epsilon`
-    column. With several questions, each has a column of values, and people choose a mechanism for
-    each. If the survey has a cover, the mechanism that is used and reported is drawn at random from
-    the one chosen. Noise comes from the operating system's random generator. Reports are shuffled
-    within each mechanism, so that no row reveals whose it was. With `-` as output, reports are CSV,
-    and messages go to standard error.
+    drawn at random with the given shares. For a family of mechanisms, the `--epsilon` column has
+    each person's epsilon. With several questions, each has a column of values, and people choose a
+    mechanism for each. If the survey has a cover, the mechanism that is used and reported is drawn
+    at random, with probabilities that depend on the one chosen. Noise comes from the operating
+    system's random generator. Reports are shuffled within each mechanism, so that no row reveals
+    whose it was. With `-` as output, reports are CSV, and messages go to standard error.
 
     Example:
 

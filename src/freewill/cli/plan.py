@@ -29,13 +29,12 @@ def plan(
     theta: Annotated[
         Path | None,
         option(
-            "Distribution to plan for: JSON of `freewill estimate --json` or of a collector, or a "
-            "list of weights (default: the worst of a few)."
+            "Distribution to plan for: JSON of `freewill estimate --json` or of a collector, or "
+            "a list of weights (default: the worst of several typical ones)."
         ),
     ] = None,
     people: Annotated[
-        list[int] | None,
-        integral("Number of people. Repeatable; default: 100 to a million.", 2),
+        list[int] | None, integral("Number of people. Repeatable; default: 100 to a million.", 2)
     ] = None,
     target: Annotated[
         float | None,
@@ -56,9 +55,9 @@ def plan(
     The EMD is the earth mover's distance between the true distribution and the maximum likelihood
     estimate, averaged over surveys: in the unit of the values on a line, in kilometres on a grid.
 
-    With several questions, --table names the one or two whose table is planned for, and --share is
-    the share of one question's mechanism: age.careful=0.3. Errors are predicted for the shares of
-    the table, and for its EMD if the survey has weights.
+    With several questions, --table names the one or two questions to plan for, and --share sets the
+    share of a mechanism of one question: age.careful=0.3. Errors are predicted for the shares in
+    this table and, if the survey has weights, for its EMD.
 
     The exit code is 1 if no number of people reaches the target.
 

@@ -83,20 +83,20 @@ def needed_questions(of: tuple[str, ...], given: Mapping[str, Any]) -> tuple[str
 
 def condition(given: Mapping[str, list[str]], alphabet: Alphabet) -> dict[str, Any]:
     """Return the values of each question, read as its alphabet writes them."""
-    known, read = attributes_of(alphabet), dict[str, Any]()
+    attributes, read = attributes_of(alphabet), dict[str, Any]()
     for name, texts in given.items():
-        if name not in known:
+        if name not in attributes:
             raise ParameterError(
-                f"--given {name}=...: no such question; expected some of {', '.join(known)}."
-                f"{closest(name, known)}"
+                f"--given {name}=...: no such question; expected some of {', '.join(attributes)}."
+                f"{closest(name, attributes)}"
             )
-        inside = encode_texts(known[name], texts)
+        inside = encode_texts(attributes[name], texts)
         if not inside.kept.all():
             wrong = texts[int(np.argmin(inside.kept))]
             raise ParameterError(
-                f"--given {name}={printable(wrong)}: it is no value of {known[name]}."
+                f"--given {name}={printable(wrong)}: it is no value of {attributes[name]}."
             )
-        read[name] = known[name].decode(inside.indices).tolist()
+        read[name] = attributes[name].decode(inside.indices).tolist()
     return read
 
 
@@ -130,8 +130,8 @@ def by_question(texts: Sequence[str], questionnaire: Questionnaire, name: str) -
     """Read QUESTION=TEXT, each question once."""
     read: dict[str, str] = {}
     for text in texts:
-        question, equals, given = text.partition("=")
-        if not equals or question not in questionnaire.questions or not given:
+        question, equals, answer = text.partition("=")
+        if not equals or question not in questionnaire.questions or not answer:
             raise ParameterError(
                 f"{name} {printable(text)}: expected a question and a column, as "
                 f"{next(iter(questionnaire.questions))}=COLUMN; the questions are "
@@ -139,7 +139,7 @@ def by_question(texts: Sequence[str], questionnaire: Questionnaire, name: str) -
             )
         if question in read:
             raise ParameterError(f"{name}: {question!r} comes twice; name it once.")
-        read[question] = given
+        read[question] = answer
     return read
 
 
@@ -153,15 +153,15 @@ def parse_shares(texts: Sequence[str], questionnaire: Questionnaire) -> dict[str
     for text in texts:
         expected = f"QUESTION.NAME=WEIGHT, such as {example}"
         place, weight = parse_pair(text, "--share", expected, least=0)
-        known = [
+        matching = [
             (question, own.names[place.removeprefix(f"{question}{_POINT}")])
             for question, own in questionnaire.questions.items()
             if place.startswith(f"{question}{_POINT}")
             and place.removeprefix(f"{question}{_POINT}") in own.names
         ]
-        if not known:
+        if not matching:
             raise ParameterError(f"--share {printable(text)}: expected {expected}.")
-        weights[known[0][0]][known[0][1]] += weight
+        weights[matching[0][0]][matching[0][1]] += weight
     shares = {}
     for question, own in weights.items():
         total = sum(own.values())

@@ -50,8 +50,8 @@ def _spelling(name: str, info: Any) -> str:
     if isinstance(info, ArgumentInfo):
         return f"`{name.upper()}`"
     # Inside Annotated, typer keeps the first spelling where a default would stand.
-    given = [text for text in (info.default, *(info.param_decls or ())) if isinstance(text, str)]
-    options = given or [f"--{name.replace('_', '-')}"]
+    named = [text for text in (info.default, *(info.param_decls or ())) if isinstance(text, str)]
+    options = named or [f"--{name.replace('_', '-')}"]
     return ", ".join(f"`{option}`" for option in options)
 
 

@@ -56,17 +56,13 @@ def serve(
         int, integral("Smallest number of people of whom estimates are shown.", 2)
     ] = 100,
     public: Annotated[
-        bool, option("Publish estimates and counts, by releases.", "--public")
+        bool, option("Publish estimates and counts, in periodic releases.", "--public")
     ] = False,
     release_people: Annotated[
         int, integral("Smallest number of new people in a release.", 1)
     ] = 100,
     release_every: Annotated[
-        str,
-        option(
-            "Time from one release to the next: 15m, 1h, 1d. Releases are made at its "
-            "whole multiples."
-        ),
+        str, option("Time between releases: 15m, 1h, 1d. With 1h, releases are made on the hour.")
     ] = "1h",
     release_epsilon: Annotated[
         float | None,
@@ -80,14 +76,17 @@ def serve(
         Path | None, option("A file with the administrator's token; read again when it changes.")
     ] = None,
     viewer_token_file: Annotated[
-        Path | None, option("A file with the token for people, estimates and the dashboard.")
+        Path | None,
+        option(
+            "A file with the viewer's token, for numbers of people, estimates and the dashboard."
+        ),
     ] = None,
     metrics_token_file: Annotated[
         Path | None, option("A file with the token for GET /v1/metrics.")
     ] = None,
     mended: Annotated[
         bool,
-        option("Accept a question whose words were corrected, as the same question.", "--mended"),
+        option("Treat a question whose wording was corrected as the same question.", "--mended"),
     ] = False,
     allow_origin: Annotated[
         list[str] | None,
@@ -104,14 +103,15 @@ def serve(
     """Run a server that collects reports over HTTP, until Ctrl-C or SIGTERM.
 
     Participants answer on a web page, which adds the noise in their browser; a dashboard shows the
-    results. A survey with a `name` keeps its address when its texts are corrected, and when it
-    offers other mechanisms: that starts another round, and the evidence of all rounds adds up. A
+    results. A survey with a `name` keeps its address when its texts are corrected or its mechanisms
+    change. Other mechanisms start a new round; the evidence of all rounds is added together. A
     report is acknowledged when it is on disk, and counts once however often it is sent. Only counts
     by period, report ids and days are stored: no addresses, no times, no order. The first start
     prints the administrator's token, once; estimates, evidence and closing a survey need it.
-    `freewill token` makes tokens of other roles. Tokens may also come from files, or from
-    FREEWILL_ADMIN_TOKEN, FREEWILL_VIEWER_TOKEN and FREEWILL_METRICS_TOKEN, each also with _FILE.
-    Requires `freewill[serve]`; docs/collector.md has the details.
+    `freewill token` makes tokens of other roles. Tokens may also be read from files or from the
+    environment: FREEWILL_ADMIN_TOKEN, FREEWILL_VIEWER_TOKEN and FREEWILL_METRICS_TOKEN hold tokens,
+    and the same names with _FILE the paths of files. Requires `freewill[serve]`; docs/collector.md
+    has the details.
 
     Example:
 

@@ -25,8 +25,8 @@ def token(
 
     It replaces the role's earlier token; the other roles keep theirs. Running servers accept it
     within a second, unless they read this role's token from a file or from the environment. A
-    viewer sees people, estimates and the dashboard; metrics is for GET /v1/metrics; the
-    administrator may do everything.
+    viewer may read numbers of people, estimates and the dashboard, metrics only GET /v1/metrics;
+    the administrator may do everything.
 
     Example:
 

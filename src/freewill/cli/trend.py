@@ -45,36 +45,36 @@ def trend(
         ),
     ],
     survey: analysis.ReportsSurvey = None,
-    of: Annotated[Of, option("What may change: shares is every value's share.")] = Of.SHARES,
+    of: Annotated[
+        Of, option("What to follow over time; shares means every value's share.")
+    ] = Of.SHARES,
     table: Table = None,
     bins: analysis.Bins = None,
     level: Annotated[float, numeric("Confidence level of intervals, bands and tests.")] = 0.95,
     joint: Annotated[
         bool,
-        option(
-            "Make bands and p-values hold for everything that --of asks for at once.", "--joint"
-        ),
+        option("Make bands and p-values hold jointly for everything that --of selects.", "--joint"),
     ] = False,
     equal: Equal = False,
     engine: EngineName = Engine.DUCKDB,
     strict: Strict = False,
     rows: analysis.Rows = 26,
     as_json: AsJson = False,
-    as_csv: Annotated[bool, option("Print CSV, a row a period.", "--csv")] = False,
+    as_csv: Annotated[bool, option("Print CSV, one row per period.", "--csv")] = False,
     plot: analysis.Picture = None,
 ) -> None:
     """Show shares, the mean or quantiles by period, and test whether they change.
 
-    The first line is a test of the hypothesis that all periods have one distribution. Next come,
-    for everything that --of asks for, a test that it is constant and the slope of a straight line
-    through it. Each period has an interval, and a band that holds in all periods at once. Which
+    The first line is a test of the hypothesis that all periods have one distribution. For
+    everything that --of selects, a test that it is constant and the slope of a straight line
+    follow. Each period has an interval, and a band that holds in all periods at once. Which
     mechanisms people choose may change from period to period.
 
     Periods come from a collector's store, from evidence that was collected with `--period`, or from
-    files: a file is then a period, called by the day in its name (week-2026-11-02.parquet) or by
-    its name. Nobody may be in two periods.
+    files: each file is then a period, labelled by the date in its name (week-2026-11-02.parquet) or
+    else by its name. Nobody may be in two periods.
 
-    The exit code is 0 whether anything changes or not: scripts read `changes` in `--json`.
+    The exit code is 0 whether anything changes or not: scripts should read `changes` in `--json`.
 
     Examples
     --------
@@ -94,12 +94,12 @@ def trend(
         ]
         names = [called(source) for source in sources]
         bodies = [Body(body, name) for (body, _), name in zip(read, names, strict=True)]
-        given = _periods(bodies, equal=equal)
+        periods = _periods(bodies, equal=equal)
         groups = checked_groups(of, bins, bodies[0].evidence.alphabet)
         wanted = str(of) if bins is None else functionals.of_groups(groups)
         with progress("following periods") as show:
             on_step = analysis.watching(show, default_tolerance(bodies[0].evidence))
-            result = trend_of(given, wanted, level, joint, on_step=on_step, equal=True)
+            result = trend_of(periods, wanted, level, joint, on_step=on_step, equal=True)
     if as_json:
         losses = {"losses": [lost for _, lost in read]} if survey is not None else {}
         say_json({**result.to_dict(), "sources": names, **losses})

@@ -21,7 +21,9 @@ def verify(
             "A file that remembers where the log ended, for the next run; it is created if missing."
         ),
     ] = None,
-    head: Annotated[str | None, option("The head of the log as somebody else saw it.")] = None,
+    head: Annotated[
+        str | None, option("The head of the log that somebody else was shown, to compare with.")
+    ] = None,
     survey: Annotated[
         Path | None, option("A survey file, .json or .toml, that must be among those served.")
     ] = None,
@@ -31,19 +33,19 @@ def verify(
 
     A collector keeps a public log of the surveys that it has served and closed, in which every
     entry contains a hash of the one before. This command checks that the chain is whole; that every
-    survey which is served hashes to its id; that the log contains it, with everything that devices
-    draw by; and, with `--seen`, that entries were only added since the last run. Two people who see
-    the same head were shown the same surveys (docs/collector.md).
+    survey which is served hashes to its id; that the log contains it, with all parameters that
+    devices use; and, with `--seen`, that entries were only added since the last run. Two people who
+    see the same head were shown the same surveys (docs/collector.md).
 
-    The exit code is 1 if anything is wrong. A collector that cannot be asked is an error, code 2.
+    The exit code is 1 if anything is wrong. If the collector does not answer, it is 2.
 
     Example:
 
         freewill verify https://example.org --seen example.json
     """
-    given = None if survey is None else load_survey(survey)
+    offered = None if survey is None else load_survey(survey)
     with progress("asking for surveys") as show:
-        log = verified(address, seen, head, given, show)
+        log = verified(address, seen, head, offered, show)
     if as_json:
         say_json(log.describe())
     else:

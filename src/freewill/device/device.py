@@ -341,10 +341,10 @@ class Device:
 
     def _check_answer(self, content: Content, mechanism: Mechanism) -> None:
         """Refuse a permanent answer that was drawn with another mechanism, or was not kept."""
-        kept = content.sent.get(answer_key(str(self.question)))
-        earlier = kept or content.sent.get(str(self.question))
-        if earlier is not None and (kept is None or earlier.mechanism != mechanism.id):
-            without = "" if kept else ", of which no permanent answer was kept"
+        answer = content.sent.get(answer_key(str(self.question)))
+        earlier = answer or content.sent.get(str(self.question))
+        if earlier is not None and (answer is None or earlier.mechanism != mechanism.id):
+            without = "" if answer else ", of which no permanent answer was kept"
             raise DeviceError(
                 f"this question was answered with {earlier.words}{without}: a report with "
                 f"{mechanism} would add its epsilon. Ask for the same choice in each period."
@@ -355,13 +355,13 @@ class Device:
     ) -> tuple[Content, Sent]:
         """Draw a report from the permanent answer that is kept, or from one that is drawn now."""
         mechanism, place = chosen.mechanism, answer_key(str(self.question))
-        kept = content.sent.get(place)
-        if kept is None:
+        answered = content.sent.get(place)
+        if answered is None:
             answer = permanent(mechanism, chosen.index)
             value = as_text(mechanism, answer)
             content = content.adding(place, _as_sent(chosen, value, Fraction(0)))
         else:
-            answer = read_text(kept.value, mechanism)
+            answer = read_text(answered.value, mechanism)
         text = as_text(mechanism, fresh(mechanism, answer))
         sent = _as_sent(chosen, text, price)
         return content.adding(key, sent), sent

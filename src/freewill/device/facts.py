@@ -173,8 +173,8 @@ def _sets(mechanism: Mechanism) -> tuple[tuple[float, float] | None, tuple[str, 
             named, others = _nearest(own), mechanism.alphabet.size - 1
             bits, support = (named, (length - named) / others), ("subset", length)
         case {"draw": "hash", "buckets": buckets, "replaced": replaced}:
-            kept = 1 - _nearest(replaced) * (1 - 1 / buckets)
-            bits, support = (kept, 1 / buckets), ("hash", buckets)
+            same = 1 - _nearest(replaced) * (1 - 1 / buckets)
+            bits, support = (same, 1 / buckets), ("hash", buckets)
         case {"draw": "bloom", "bits": many, "own": own, "other": other}:
             bits, support = (_nearest(own), _nearest(other)), ("bloom", many)
         case {"draw": "hadamard", "order": order, "own": own}:

@@ -67,8 +67,8 @@ class Announcement(Mechanism):
         rows = []
         for choice, own in enumerate(self.reach):
             row = [0] * self.alphabet.size
-            given = [1] if len(own) == 1 else self._responses[len(own)].weights()[own.index(choice)]
-            for place, weight in zip(own, given, strict=True):
+            odds = [1] if len(own) == 1 else self._responses[len(own)].weights()[own.index(choice)]
+            for place, weight in zip(own, odds, strict=True):
                 row[place] = weight
             rows.append(row)
         return rows

@@ -237,10 +237,7 @@ class Cover(Mapping[str, Mechanism]):
     def audited(self) -> dict[str, list[tuple[Mechanism, Guarantee]]]:
         """Return what `fw.audit` holds to its promise: the announcement, and every mechanism."""
         values = [(mechanism, self._promises[name]) for name, mechanism in self.menu.items()]
-        return {
-            "choice": [(self.announcement, self.announcement.guarantee())],
-            "value": values,
-        }
+        return {"choice": [(self.announcement, self.announcement.guarantee())], "value": values}
 
     def _place(self, name: Any) -> int:
         if not isinstance(name, str) or name not in self.menu:

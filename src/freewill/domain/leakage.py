@@ -121,8 +121,8 @@ class Leakage(Presented):
     def describe(self) -> dict[str, Any]:
         """Describe the measures for JSON."""
         derived = ("min_entropy_leakage", "additive_leakage", "gain_leakage")
-        held = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**held, **{name: getattr(self, name) for name in derived}}
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**fields, **{name: getattr(self, name) for name in derived}}
 
 
 def leakage(

@@ -13,8 +13,14 @@ from freewill.core.types import BoolArray, FloatArray, is_number
 from freewill.domain.alphabets.boxes import kilometres_per_degree
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.mask import MOST_CELLS
-from freewill.domain.background import BACKGROUND_BYTES
-from freewill.domain.features import DEGREES, KINDS, Feature, check_features, read_features
+from freewill.domain.background import (
+    BACKGROUND_BYTES,
+    DEGREES,
+    KINDS,
+    Feature,
+    check_features,
+    read_features,
+)
 from freewill.errors import AlphabetError, ParameterError, printable, several, shown
 
 CELLS = 1000
@@ -109,15 +115,15 @@ def _plain(geojson: Any, name: str | None) -> tuple[dict[str, Any], int, tuple[s
     features = [one for one, shape in zip(geojson["features"], shapes, strict=True) if shape]
     if not features:
         raise ParameterError("the map has no polygons, lines or points: nothing to lay a grid on.")
-    given = [_properties(one) for one in features]
-    properties = tuple(dict.fromkeys(key for one in given for key in one))
+    own_properties = [_properties(one) for one in features]
+    properties = tuple(dict.fromkeys(key for one in own_properties for key in one))
     if name is not None and name not in properties:
         there = ", ".join(printable(key) for key in properties) or "none"
         raise ParameterError(f"no feature has the property {shown(name)}. There are: {there}.")
     names = _NAMES if name is None else (name,)
     made = [
         {"type": "Feature", "properties": _said(own, names), "geometry": shape}
-        for own, shape in zip(given, filter(None, shapes), strict=True)
+        for own, shape in zip(own_properties, filter(None, shapes), strict=True)
     ]
     more = {key: geojson[key] for key in ("attribution", "copyright") if key in geojson}
     left_out = len(shapes) - len(features)
@@ -136,8 +142,8 @@ def _check_degrees(system: Any) -> None:
 
 
 def _properties(feature: Any) -> Mapping[str, Any]:
-    given = feature.get("properties") if isinstance(feature, Mapping) else None
-    return given if isinstance(given, Mapping) else {}
+    own = feature.get("properties") if isinstance(feature, Mapping) else None
+    return own if isinstance(own, Mapping) else {}
 
 
 def _shape(feature: Any) -> dict[str, Any] | None:
@@ -300,9 +306,9 @@ def _simplified(plain: Mapping[str, Any], features: tuple[Feature, ...], grid: G
             }
             for place in within
         ]
-        made = {"type": "FeatureCollection", "features": drawn}
-        if len(json.dumps(made)) <= BACKGROUND_BYTES - 1000:
-            return made
+        collection = {"type": "FeatureCollection", "features": drawn}
+        if len(json.dumps(collection)) <= BACKGROUND_BYTES - 1000:
+            return collection
     raise ParameterError(
         f"the map has {several(len(within), 'feature')}, too many for a background of "
         f"{several(BACKGROUND_BYTES, 'byte')}. Leave out streets or places that nobody looks for."
@@ -332,9 +338,9 @@ def _geometry(geometry: Mapping[str, Any], finest: float, scale: FloatArray) -> 
         return np.round(line[simplified(line * scale, finest)], _DIGITS).tolist()
 
     def area(rings: Any) -> Any:
-        made = [ring for ring in map(thinned, rings) if len(ring) >= _RING]
+        large = [ring for ring in map(thinned, rings) if len(ring) >= _RING]
         # What is smaller than a pixel keeps its positions: it has a name, perhaps.
-        return made if len(thinned(rings[0])) >= _RING else [_rounded(rings[0])]
+        return large if len(thinned(rings[0])) >= _RING else [_rounded(rings[0])]
 
     ways: dict[str, Any] = {
         "LineString": thinned,
@@ -361,8 +367,8 @@ def simplified(line: FloatArray, finest: float) -> Any:
     array([0, 2, 3])
     """
     last = len(line) - 1
-    kept = np.zeros(len(line), dtype=np.bool_)
-    kept[[0, last]] = True
+    chosen = np.zeros(len(line), dtype=np.bool_)
+    chosen[[0, last]] = True
     spans = [(0, last)]
     while spans:
         first, end = spans.pop()
@@ -375,6 +381,6 @@ def simplified(line: FloatArray, finest: float) -> Any:
         furthest = int(np.argmax(away))
         if away[furthest] > finest:
             middle = first + 1 + furthest
-            kept[middle] = True
+            chosen[middle] = True
             spans += [(first, middle), (middle, end)]
-    return np.flatnonzero(kept)
+    return np.flatnonzero(chosen)

@@ -232,17 +232,17 @@ class Symbols:
         Behind `value:` stands a value, and nothing else, whatever labels there are.
         """
         pa, pc = arrow()
-        given = column.cast(pa.large_binary())
-        digits: BoolArray = np.asarray(pc.match_substring_regex(given, _INDEX))
-        places = pc.fill_null(pc.index_in(given, value_set=self._labels), -1)
+        texts = column.cast(pa.large_binary())
+        digits: BoolArray = np.asarray(pc.match_substring_regex(texts, _INDEX))
+        places = pc.fill_null(pc.index_in(texts, value_set=self._labels), -1)
         label = np.asarray(places, np.int64)
         numbers = label.copy()
-        written = given.filter(pa.array(digits)).cast(pa.large_string())
+        written = texts.filter(pa.array(digits)).cast(pa.large_string())
         numbers[digits] = pc.replace_substring_regex(written, r"\.0+$", "").cast(pa.int64())
         ambiguous = (label >= 0) & (label != numbers)
-        valued: BoolArray = np.asarray(pc.starts_with(given, VALUE))
+        valued: BoolArray = np.asarray(pc.starts_with(texts, VALUE))
         if valued.any():
-            numbers[valued] = self._read_values(given.filter(pa.array(valued)).to_pylist())
+            numbers[valued] = self._read_values(texts.filter(pa.array(valued)).to_pylist())
             ambiguous &= ~valued
         nothing = numbers < 0
         return numbers, {

@@ -91,8 +91,8 @@ def part_of(mechanism: Mechanism) -> Spec | None:
     program = _whole(mechanism)
     if program is not None:
         return None if program["promise"]["epsilon"] is None else program
-    known = mechanism.name in _KNOWN
-    return {"draw": "known", "mechanism": inner_spec(mechanism)} if known else None
+    by_name = mechanism.name in _KNOWN
+    return {"draw": "known", "mechanism": inner_spec(mechanism)} if by_name else None
 
 
 def _whole(mechanism: Mechanism) -> Spec | None:

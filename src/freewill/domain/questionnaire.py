@@ -152,16 +152,16 @@ class Questionnaire(Survey):
 
 def _check_differ(questions: Mapping[str, Survey]) -> None:
     """Refuse questions that a device could not tell apart: it sends one report a question."""
-    known: dict[str, str] = {}
+    asked: dict[str, str] = {}
     for name, own in questions.items():
         key = own.question_id or (own.question and f"question {same_words(own.question)}")
-        if key and key in known:
+        if key and key in asked:
             raise SurveyError(
-                f"questions {known[key]!r} and {name!r} ask the same, by their question_id or "
+                f"questions {asked[key]!r} and {name!r} ask the same, by their question_id or "
                 f"their words: a device would send one report for both. Give each a question_id "
                 f"of its own."
             )
-        known[key or ""] = name
+        asked[key or ""] = name
 
 
 def questionnaire_from_spec(spec: Spec) -> Questionnaire:

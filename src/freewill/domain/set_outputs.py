@@ -147,14 +147,14 @@ class Hashed:
         else:
             texts = column.cast(pa.large_binary())
             written = pc.match_substring_regex(texts, _TEXT)
-            kept = pc.if_else(written, texts, None).cast(pa.large_string())
-            found = pc.extract_regex(kept, _TEXT)
-            fields = [pc.struct_field(found, name).cast(pa.int64()) for name in _FIELDS]
-        known = np.asarray(pc.and_(fields[0].is_valid(), fields[1].is_valid()))
+            well_formed = pc.if_else(written, texts, None).cast(pa.large_string())
+            matched = pc.extract_regex(well_formed, _TEXT)
+            fields = [pc.struct_field(matched, name).cast(pa.int64()) for name in _FIELDS]
+        complete = np.asarray(pc.and_(fields[0].is_valid(), fields[1].is_valid()))
         pairs = np.column_stack([np.asarray(pc.fill_null(field, 0)) for field in fields])
-        outside = known & ((pairs < 0) | (pairs >= (SEEDS, self.size))).any(axis=1)
-        bad = {Reason.NO_HASHED: ~known, Reason.OUT_OF_RANGE: outside}
-        return Decoded.of(np.where((known & ~outside)[:, None], pairs, 0).astype(np.uint32), bad)
+        outside = complete & ((pairs < 0) | (pairs >= (SEEDS, self.size))).any(axis=1)
+        bad = {Reason.NO_HASHED: ~complete, Reason.OUT_OF_RANGE: outside}
+        return Decoded.of(np.where((complete & ~outside)[:, None], pairs, 0).astype(np.uint32), bad)
 
     def texts(self, reports: Reports) -> Any:
         """Return `seed:bucket`.

@@ -111,11 +111,11 @@ class Survey(SurveyTexts, Presented):
         self._check_texts()
 
     def _mapping(self, field: str, wanted: str, example: str) -> dict[str, Any]:
-        given = getattr(self, field)
+        value = getattr(self, field)
         try:
-            return dict(given)
+            return dict(value)
         except (TypeError, ValueError):
-            message = f"{field}={shown(given)}: expected {wanted}, such as {example}."
+            message = f"{field}={shown(value)}: expected {wanted}, such as {example}."
             raise SurveyError(message) from None
 
     def _check_texts(self) -> None:
@@ -140,8 +140,8 @@ class Survey(SurveyTexts, Presented):
     def __reduce__(self) -> tuple[Any, ...]:
         texts = (self.title, self.question, self.question_id, dict(self.descriptions))
         offered = self.cover or dict(self.mechanisms)
-        made = partial(Survey, **self._added())
-        return made, (self.alphabet, offered, *texts, self.send_within)
+        build = partial(Survey, **self._added())
+        return build, (self.alphabet, offered, *texts, self.send_within)
 
     @property
     def cover(self) -> Cover | None:
@@ -195,10 +195,10 @@ class Survey(SurveyTexts, Presented):
             if name in self.descriptions:
                 spec["description"] = self.descriptions[name]
         own = {name: getattr(self, name) for name in TEXTS}
-        given = {name: said for name, said in own.items() if said is not None} | self._added()
-        given |= {COVER: self.cover.spec()} if self.cover else {}
-        version = WORDED_VERSION if given or self.descriptions else SURVEY_VERSION
-        return {HEAD: version, **given, "alphabet": alphabet, "mechanisms": mechanisms}
+        fields = {name: said for name, said in own.items() if said is not None} | self._added()
+        fields |= {COVER: self.cover.spec()} if self.cover else {}
+        version = WORDED_VERSION if fields or self.descriptions else SURVEY_VERSION
+        return {HEAD: version, **fields, "alphabet": alphabet, "mechanisms": mechanisms}
 
     def with_laws(self) -> Spec:
         """Return the description with the solved law of every Shokri mechanism, whole.

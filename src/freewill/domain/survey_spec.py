@@ -40,17 +40,17 @@ def hashed(spec: Spec) -> Spec:
     >>> [*hashed(survey.spec())]
     ['freewill survey', 'name', 'alphabet', 'mechanisms']
     """
-    kept = {field: given for field, given in spec.items() if field not in UNHASHED}
-    if "mechanisms" in kept:
-        kept["mechanisms"] = {
+    fields = {field: given for field, given in spec.items() if field not in UNHASHED}
+    if "mechanisms" in fields:
+        fields["mechanisms"] = {
             name: {field: given for field, given in entry.items() if field != "description"}
-            for name, entry in kept["mechanisms"].items()
+            for name, entry in fields["mechanisms"].items()
         }
-    if "questions" in kept:
-        return {**kept, "questions": [hashed(question) for question in kept["questions"]]}
-    if HEAD in kept:
-        kept[HEAD] = WORDED_VERSION if kept.keys() - {*NEEDED} else SURVEY_VERSION
-    return kept
+    if "questions" in fields:
+        return {**fields, "questions": [hashed(question) for question in fields["questions"]]}
+    if HEAD in fields:
+        fields[HEAD] = WORDED_VERSION if fields.keys() - {*NEEDED} else SURVEY_VERSION
+    return fields
 
 
 def check_name(name: Any) -> None:

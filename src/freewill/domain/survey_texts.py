@@ -89,10 +89,10 @@ class SurveyTexts:
 
     def _added(self) -> Spec:
         """Return the fields above that were given, ready for JSON."""
-        given = {name: getattr(self, name) for name in ADDED}
-        given["translations"] = {tag: dict(words) for tag, words in self.translations.items()}
-        given["background"] = self.background and dict(self.background)
-        return {name: what for name, what in given.items() if what is not None and what != {}}
+        fields = {name: getattr(self, name) for name in ADDED}
+        fields["translations"] = {tag: dict(words) for tag, words in self.translations.items()}
+        fields["background"] = self.background and dict(self.background)
+        return {name: what for name, what in fields.items() if what is not None and what != {}}
 
 
 def checked_name(given: Any) -> None:

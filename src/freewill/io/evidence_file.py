@@ -138,10 +138,10 @@ def _loaded(path: Path, alphabet: Alphabet, part: Part, *, stays: bool) -> Evide
     mechanisms = {entry.mechanism.id: entry.mechanism for entry in part.entries}
     wide = {key: one for key, one in mechanisms.items() if is_wide(one)}
     left = EvidenceFile(str(path), wide if stays else {}, part.prefix)
-    kept = streams.Summaries({})
+    streamed = streams.Summaries({})
     if left.mechanisms:
-        (kept,) = left.map(streams.summarising(wide))
-    here = {key: m for key, m in mechanisms.items() if key not in kept.summaries}
+        (streamed,) = left.map(streams.summarising(wide))
+    here = {key: m for key, m in mechanisms.items() if key not in streamed.summaries}
     blocks: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
     coming = {entry.mechanism.id: entry.outputs for entry in part.entries}
     for block in EvidenceFile(str(path), here, part.prefix):
@@ -153,7 +153,7 @@ def _loaded(path: Path, alphabet: Alphabet, part: Part, *, stays: bool) -> Evide
     for entry in part.entries:
         mechanism = entry.mechanism
         group = grouped(mechanism, blocks[mechanism.id], entry.name)
-        summary = kept.summaries.get(mechanism.id)
+        summary = streamed.summaries.get(mechanism.id)
         if summary is not None:
             stream = streams.Stream(left, mechanism, summary.seen.people, summary.rows, summary)
             group = Group(mechanism, None, (stream,), entry.name)

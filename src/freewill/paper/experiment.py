@@ -170,18 +170,18 @@ def _whole_numbers(given: Any, name: str, least: int, most: int) -> list[int]:
 
 def _truth(given: Any, alphabet: Alphabet, folder: Path) -> FloatArray:
     """Return the truth: named, a list of weights, or counted from a file of values."""
-    known = truths(alphabet)
+    by_name = truths(alphabet)
     if given is None:
-        return usual(known)[1]
-    if isinstance(given, str) and given in known:
-        return known[given]
+        return usual(by_name)[1]
+    if isinstance(given, str) and given in by_name:
+        return by_name[given]
     if isinstance(given, str) and (folder / given).suffix in (".json", ".csv", ".gz", ".txt"):
         return _read(folder / given, alphabet)
     if isinstance(given, list):
         weights = distribution(given, alphabet.size, "truth")
         return np.asarray(weights / weights.sum())
     raise ParameterError(
-        f"truth={shown(given)}: expected one of {', '.join(known)}, a list of "
+        f"truth={shown(given)}: expected one of {', '.join(by_name)}, a list of "
         f"{several(alphabet.size, 'share')}, or a file: JSON of `freewill estimate --json`, or a "
         f"CSV of values."
     )
@@ -228,13 +228,13 @@ def _counted(rows: list[list[str]], alphabet: Alphabet, path: Path) -> FloatArra
     if counts:
         read = [number(row[counts[0]]) if counts[0] < len(row) else None for row in rows[first:]]
         people = np.array([np.nan if one is None else one for one in read])
-    kept = people[inside.kept]
-    if not (np.all(kept >= 0) and kept.sum() > 0):
+    within = people[inside.kept]
+    if not (np.all(within >= 0) and within.sum() > 0):
         raise ParameterError(f"truth: {path} has no values of {alphabet}, or counts that are none.")
-    if len(kept) < len(people):
-        lost = several(len(people) - len(kept), "row")
+    if len(within) < len(people):
+        lost = several(len(people) - len(within), "row")
         raise ParameterError(f"truth: {lost} of {path} are no value of {alphabet}. Take them out.")
-    return np.bincount(inside.indices, kept, minlength=alphabet.size).astype(np.float64)
+    return np.bincount(inside.indices, within, minlength=alphabet.size).astype(np.float64)
 
 
 def run_experiment(

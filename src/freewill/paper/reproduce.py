@@ -250,10 +250,7 @@ def tables_of(outcome: Outcome) -> dict[str, tuple[str, Table]]:
             tables.differences(judgements, results, planned),
         ),
         "sizes": ("Every number of people", tables.every_size(judgements, planned)),
-        "posts": (
-            "Projection against normalisation",
-            tables.post_processings(judgements, planned),
-        ),
+        "posts": ("Projection against normalisation", tables.post_processings(judgements, planned)),
         "flips": ("Table II if each bit were flipped with probability 1 / (1 + e^eps)", flips),
         "rules": ("Selections of Shokri's", tables.selections(results, planned, people)),
         "stops": ("Algorithm 1 stopped", tables.stops(mixtures, planned, people)),

@@ -23,8 +23,8 @@ def error_without_privacy(theta: ArrayLike, people: int) -> float:
     >>> round(fw.error_without_privacy([0.1] * 10, 100), 6)
     0.009
     """
-    given = numbers(theta, "theta")
-    truth = distribution(given, given.size)
+    vector = numbers(theta, "theta")
+    truth = distribution(vector, vector.size)
     count = numbers(people, "people", "how many people there are")
     if count.shape != () or not 0 < count < np.inf:
         raise ParameterError(f"people={shown(people)}: must be a number > 0 and finite.")

@@ -194,17 +194,17 @@ def given_in(estimate: Estimate, given: Mapping[str, Any]) -> Distribution:
         raise ParameterError(
             f"given all of {', '.join(product.attributes)}: no attribute is left to distribute."
         )
-    made = Distribution(estimate, names, dict(given))
-    if not made.share * made.people > _NOBODY:
+    conditional = Distribution(estimate, names, dict(given))
+    if not conditional.share * conditional.people > _NOBODY:
         raise ParameterError(
-            f"given {made.given}: its share in the estimate is 0, so that nobody is left to "
+            f"given {conditional.given}: its share in the estimate is 0, so that nobody is left to "
             f"distribute. Take more values together; fw.intervals of functionals.values tells how "
             f"large the share may be."
         )
-    return made
+    return conditional
 
 
 def _chosen(product: Product, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of attributes in the order of the product."""
-    known = list(product.attributes)
-    return tuple(known[place] for place in product.places(names))
+    attributes = list(product.attributes)
+    return tuple(attributes[place] for place in product.places(names))

@@ -77,8 +77,8 @@ def _(shares: Shares, **options: Any) -> dict[str, Any]:
 @_content.register
 def _(fit: Fit, **options: Any) -> dict[str, Any]:
     """Describe an estimate with its intervals and checks."""
-    made = {"intervals": fit.intervals(), "checks": fit.checks(), **options}
-    return _content(fit.estimate, **made)
+    parts = {"intervals": fit.intervals(), "checks": fit.checks(), **options}
+    return _content(fit.estimate, **parts)
 
 
 @_content.register

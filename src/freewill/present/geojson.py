@@ -88,10 +88,10 @@ def features(
 
 def _under(background: Any) -> list[dict[str, Any]]:
     """Return the features of a background, marked as such; a picture has none."""
-    given = (background or {}).get("geojson", {}).get("features", [])
+    below = (background or {}).get("geojson", {}).get("features", [])
     return [
         {**one, "properties": {"layer": "background", **(one.get("properties") or {})}}
-        for one in given
+        for one in below
     ]
 
 
@@ -126,7 +126,7 @@ def write(
     background: Any = None,
 ) -> None:
     """Write the features to a file, which appears when it is complete."""
-    made = features(alphabet, theta, merged, intervals, background)
-    text = json.dumps(made, allow_nan=False)
+    collection = features(alphabet, theta, merged, intervals, background)
+    text = json.dumps(collection, allow_nan=False)
     with whole_file(path) as part:
         part.write_text(text + "\n", encoding="utf-8")

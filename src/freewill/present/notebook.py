@@ -198,8 +198,8 @@ def _more(shares: Shares, places: IntArray) -> str:
 def _row(cells: Sequence[str], bar: str, kind: str = "td") -> str:
     """Return a row of texts and a bar; numbers stand to the right."""
     style = f"{_CELL}text-align:right"
-    made = "".join(f'<{kind} style="{style}">{_safe(cell)}</{kind}>' for cell in cells)
-    return f'<tr>{made}<{kind} style="{_CELL}text-align:left">{bar}</{kind}></tr>'
+    row = "".join(f'<{kind} style="{style}">{_safe(cell)}</{kind}>' for cell in cells)
+    return f'<tr>{row}<{kind} style="{_CELL}text-align:left">{bar}</{kind}></tr>'
 
 
 def _block(width: int, colour: str) -> str:

@@ -149,11 +149,11 @@ def _checked(
     """Return the distributions with their pens; each must have a weight for each value."""
     if not isinstance(thetas, Mapping) or not thetas:
         raise ParameterError("nothing to draw: expected at least one name with its distribution.")
-    given = [] if truth is None else [(canvas.TRUTH_PEN, "truth", truth)]
-    given += [(number, name, theta) for number, (name, theta) in enumerate(thetas.items())]
+    lines = [] if truth is None else [(canvas.TRUTH_PEN, "truth", truth)]
+    lines += [(number, name, theta) for number, (name, theta) in enumerate(thetas.items())]
     return [
         (number, name, 100 * canvas.finite_weights(theta, shown(name), alphabet))
-        for number, name, theta in given
+        for number, name, theta in lines
     ]
 
 
@@ -183,17 +183,17 @@ def laws(
         raise ParameterError(f"smallest={shown(smallest)}: must lie between 0 and 1.")
     if not isinstance(matrices, Iterable) or not isinstance(titles, Sequence):
         raise ParameterError("laws and titles: expected a list of each.")
-    given = [numbers(law, "law", "a matrix") for law in matrices]
-    if not given or len(given) != len(titles):
-        raise ParameterError(f"{len(given)} laws and {len(titles)} titles: expected one each.")
-    for name, law in zip(titles, given, strict=True):
+    laws = [numbers(law, "law", "a matrix") for law in matrices]
+    if not laws or len(laws) != len(titles):
+        raise ParameterError(f"{len(laws)} laws and {len(titles)} titles: expected one each.")
+    for name, law in zip(titles, laws, strict=True):
         if law.ndim != 2:
             raise ParameterError(f"law {shown(name)} has shape {law.shape}; expected a matrix.")
-    figure, panels = canvas.blank_panels(len(given), 1.0, title, ax)
+    figure, panels = canvas.blank_panels(len(laws), 1.0, title, ax)
     from matplotlib.colors import LogNorm  # noqa: PLC0415
 
     scale = LogNorm(smallest, 1.0)
-    for axes, name, law in zip(panels, titles, given, strict=True):
+    for axes, name, law in zip(panels, titles, laws, strict=True):
         drawn = np.ma.masked_equal(np.where(law > 0, np.maximum(law, smallest), 0.0), 0.0)
         aspect = "equal" if law.shape[0] == law.shape[1] else "auto"
         extent = _law_extent(law, alphabet)

@@ -85,10 +85,7 @@ def _name_axes(axes: Axes, asked: Distribution, title: str) -> None:
     """Name both attributes and a few of their values."""
     (up, rows), (across, columns) = attributes_of(asked.alphabet).items()
     canvas.finish_panel(axes, title, plain(across), plain(up))
-    for alphabet, set_ticks, turned in (
-        (columns, axes.set_xticks, 45),
-        (rows, axes.set_yticks, 0),
-    ):
+    for alphabet, set_ticks, turned in ((columns, axes.set_xticks, 45), (rows, axes.set_yticks, 0)):
         places = _few(alphabet)
         names = [plain(name) for name in texts(alphabet, places)]
         long = turned and max(map(len, names)) * len(names) > _TICKS * 4

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.domain.background import Background
-from freewill.domain.features import Feature
+from freewill.domain.background import Background, Feature
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -153,11 +153,11 @@ class AtomModel:
             return groups
         all_groups, inside = self._evidence.groups, pulled(near.theta, self.people)
         moments = moments_of([all_groups[place] for place in groups], inside)
-        told = [
+        weights = [
             all_groups[place].people * float(inside @ own.diagonal())
             for place, own in zip(groups, moments, strict=True)
         ]
-        return sorted(groups[n] for n in np.argsort(told)[-_LEADERS:])
+        return sorted(groups[n] for n in np.argsort(weights)[-_LEADERS:])
 
     def by_others(self, place: int) -> AtomFit:
         """Return the fit that has no atom, with the theta of all mechanisms but one."""

@@ -16,8 +16,7 @@ from freewill.stats.estimators.estimate import default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, merge
 from freewill.stats.information import DENSE, Information, information_at, pulled
-from freewill.stats.permutation import p_values
-from freewill.stats.tables import redrawn_tables
+from freewill.stats.permutation import p_values, redrawn_tables
 from freewill.stats.work import Work
 
 _MOST_DIRECTIONS = 1_000

@@ -55,8 +55,8 @@ class ConsistentTables(Presented):
     def __getitem__(self, names: Any) -> FloatArray:
         wanted = checked_names(names)
         if wanted not in self.tables:
-            known = "; ".join(", ".join(one) for one in self.tables)
-            raise ParameterError(f"no table of {shown(names)}: expected one of {known}.")
+            listed = "; ".join(", ".join(one) for one in self.tables)
+            raise ParameterError(f"no table of {shown(names)}: expected one of {listed}.")
         return self.tables[wanted]
 
     def __len__(self) -> int:

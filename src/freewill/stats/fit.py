@@ -17,7 +17,8 @@ from freewill.stats.choice.odds import choice_odds
 from freewill.stats.choice.sensitivity import sensitivity as sensitivity_of
 from freewill.stats.choice.sensitivity import unnoticed
 from freewill.stats.compare import compare as compare_fits
-from freewill.stats.efficient import OneStep, fit_of
+from freewill.stats.efficient import OneStep, fit_of, marginal_fits, split_of
+from freewill.stats.efficient import one_step as one_step_of
 from freewill.stats.estimators.estimate import Estimate, Start, in_words
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.methods import Method
@@ -25,11 +26,9 @@ from freewill.stats.evidence import Evidence, by_attribute, checked_evidence, na
 from freewill.stats.functionals import checked_level
 from freewill.stats.information import FEW, several_people
 from freewill.stats.intervals import intervals as intervals_of
-from freewill.stats.laws.check import FitCheck, check_fit
-from freewill.stats.one_step import one_step as one_step_of
+from freewill.stats.laws.check import FitCheck, check_fit, free_attributes
 from freewill.stats.shrink import ShrunkEstimate, shrink
 from freewill.stats.smooth import SmoothEstimate, smooth
-from freewill.stats.splits import marginal_fits, split_of
 
 if TYPE_CHECKING:
     from freewill.stats.planning.plan import Plan
@@ -168,8 +167,6 @@ def laws(fit: OneStep, level: float) -> Verdict:
 
 def _laws_of_attributes(fit: OneStep, level: float) -> Verdict:
     """Test the laws of each attribute, given who chooses what where that depends on its value."""
-    from freewill.stats.laws.attributes import free_attributes  # noqa: PLC0415
-
     free, fits = free_attributes(fit, level), marginal_fits(fit)
     each = 1 - (1 - level) / max(len(fits), 1)
     verdicts: dict[str, Verdict] = {}
@@ -372,10 +369,10 @@ def fit(
     >>> monday.compare(tuesday).verdict
     'they differ (p = 0.01)'
     """
-    made = Fit(checked_evidence(evidence, "fit"), start)
+    fitted = Fit(checked_evidence(evidence, "fit"), start)
     usual = isinstance(method, str) and method == "gibu"
     if usual or Method.parse(method) == Method("gibu"):
-        vars(made)["maximum"] = gibu(evidence, start=start, on_step=on_step)
+        vars(fitted)["maximum"] = gibu(evidence, start=start, on_step=on_step)
     else:
-        vars(made)["estimate"] = Method.parse(method).run(evidence, on_step)
-    return made
+        vars(fitted)["estimate"] = Method.parse(method).run(evidence, on_step)
+    return fitted

@@ -251,8 +251,8 @@ def weights_of(of: Any, alphabet: Alphabet) -> Weights:
         raise ParameterError(f"{wanted} has no weights: ask intervals for it.")
     if isinstance(wanted, Functionals):
         return wanted.on(alphabet)
-    given = numbers(of, "of", f"weights, {alphabet.size} a functional, or a name such as 'mean'")
-    rows = np.atleast_2d(given)
+    vector = numbers(of, "of", f"weights, {alphabet.size} a functional, or a name such as 'mean'")
+    rows = np.atleast_2d(vector)
     if rows.ndim != 2 or rows.shape[1] != alphabet.size or not len(rows):
         raise ParameterError(
             f"of has shape {np.shape(of)}: expected one weight for each of the alphabet's "
@@ -266,7 +266,7 @@ def weights_of(of: Any, alphabet: Alphabet) -> Weights:
             f"beyond {_LARGEST_WEIGHT:g}."
         )
     return Weights(
-        rows, lambda: [f"functional {number}" for number in range(len(rows))], given.ndim == 1
+        rows, lambda: [f"functional {number}" for number in range(len(rows))], vector.ndim == 1
     )
 
 

@@ -22,7 +22,7 @@ from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.functionals import checked_level
 from freewill.stats.information import pulled
-from freewill.stats.permutation import Draw, p_value
+from freewill.stats.permutation import Draw, normal, p_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,10 +186,7 @@ def pairs_of_reports(evidence: Evidence) -> list[Pairs]:
         (left, at), (right, there) = (
             np.unique(rows[some], return_inverse=True) for rows in (own, others)
         )
-        outputs = (
-            columns[0].outputs[numbers[0]][left],
-            columns[1].outputs[numbers[1]][right],
-        )
+        outputs = (columns[0].outputs[numbers[0]][left], columns[1].outputs[numbers[1]][right])
         pairs.append(Pairs((one, other), outputs, (at, there), counts[some]))
     return pairs
 
@@ -223,17 +220,17 @@ def interaction(
     if not turned:
         return 1.0, 0
     turn, widths = np.concatenate(turned), [len(stage) for stage in turned]
-    observed, draws, normal = np.zeros(len(turn)), list[Draw](), np.zeros((len(turn),) * 2)
+    observed, draws, covariance = np.zeros(len(turn)), list[Draw](), np.zeros((len(turn),) * 2)
     for group, own, part in zip(groups, scored, parts, strict=True):
         said = own[0][group.places[0]][:, left] * own[1][group.places[1]][:, right]
         observed += turn @ (group.counts @ said)
         draw = _permuted(group, own, (left, right), turn)
         if draw is None:
-            normal += turn @ part @ turn.T
+            covariance += turn @ part @ turn.T
         else:
             draws.append(draw)
-    if draws and normal.any():
-        draws.append(_normal(normal))
+    if draws and covariance.any():
+        draws.append(normal(covariance))
     return p_value(observed, draws, lambda some: by_formula(some, widths)), len(turn)
 
 
@@ -336,10 +333,3 @@ def _permuted(
         return np.stack([(one.T @ other[order])[products] for order in orders]) @ turn.T
 
     return exchange
-
-
-def _normal(covariance: FloatArray) -> Draw:
-    """Return normal draws with a covariance."""
-    roots, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(roots, 0.0))
-    return lambda rng, many: np.asarray(rng.standard_normal((many, len(root))) @ root.T)

@@ -353,3 +353,9 @@ def advice_on_few(names: Sequence[str], effective_people: FloatArray, people: in
         f"whose reports tell most of them: their intervals are"
     )
     return f"{message} as wide as so few leave it. More reports as accurate as theirs help."
+
+
+def root_of(covariance: FloatArray) -> FloatArray:
+    """Return R with R R' the covariance, however little of it is more than rounding."""
+    roots, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(roots, 0.0)))

@@ -18,14 +18,7 @@ from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import checked_level, estimable, functionals_of
 from freewill.stats.information import Information, advice_on_few, several_people
-from freewill.stats.reach import (
-    advice_on,
-    critical_of,
-    decided_by_few,
-    normal_draws,
-    reach_of,
-    reach_of_few,
-)
+from freewill.stats.reach import advice_on, critical_of, normal_draws, reaches
 from freewill.stats.weights import Dependence, Nonlinear, Quantiles, Weights
 from freewill.stats.work import Work
 
@@ -153,18 +146,19 @@ def intervals(
 
 def _nonlinear(fit: OneStep, of: Nonlinear, level: float, joint: bool, work: Work) -> Intervals:
     """Return intervals of what no weights give: fractions, and how far attributes depend."""
-    from freewill.stats.dependence import interval_of_dependence  # noqa: PLC0415
-    from freewill.stats.nonlinear import intervals_of_fractions  # noqa: PLC0415
+    from freewill.stats import nonlinear  # noqa: PLC0415
 
     asked = of.on(fit.evidence.alphabet)
     single, quantiles = True, None
     if isinstance(asked, Dependence):
         work.expect(len(asked.rows), fit.maxima)
-        answers = interval_of_dependence(fit.solved_by(work), asked, level, work.solved)
+        answers = nonlinear.interval_of_dependence(fit.solved_by(work), asked, level, work.solved)
     else:
         single, quantiles = asked.single, asked.quantiles
         work.expect(2 * len(asked.names), fit.maxima)
-        answers = intervals_of_fractions(fit.solved_by(work), asked, level, joint, work.solved)
+        answers = nonlinear.intervals_of_fractions(
+            fit.solved_by(work), asked, level, joint, work.solved
+        )
     if quantiles is not None:
         answers = quantiles_of(answers, quantiles)
     return _alone(answers) if single and not joint and len(answers) == 1 else answers
@@ -209,12 +203,11 @@ def intervals_about(
     critical: float | None,
 ) -> Intervals:
     """Return intervals about estimates: one by one, or a band of so many standard errors."""
-    errors, (skewness, effective_people) = estimates.errors, estimates.shape
+    errors, effective_people = estimates.errors, estimates.shape.effective_people
     joint, people = critical is not None, information.people
     critical = float(ndtri((1 + level) / 2)) if critical is None else critical
-    few, usual = reach_of_few(critical, skewness, effective_people), reach_of(critical, skewness)
-    reaches = np.where(decided_by_few(estimates.shape, people), few, usual)
-    below, above = (np.maximum(reach * errors, 0) for reach in reaches)
+    sides = reaches(critical, estimates.shape, people)
+    below, above = (np.maximum(reach * errors, 0) for reach in sides)
     least, most = weights.least, weights.most
     # From within what can be: a centre beyond it would leave an interval without length.
     point = np.clip(estimates.values, least, most)

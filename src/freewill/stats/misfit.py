@@ -16,7 +16,7 @@ from freewill.stats.choice.aware import ChoiceAwareEstimate, aware_of, choice_aw
 from freewill.stats.choice.bases import ladder
 from freewill.stats.choice.check import preference
 from freewill.stats.difference import written
-from freewill.stats.efficient import OneStep
+from freewill.stats.efficient import OneStep, one_question, split_of
 from freewill.stats.estimators.estimate import Estimate, Start, default_tolerance
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, names_of
@@ -26,11 +26,9 @@ from freewill.stats.functionals import checked_level
 from freewill.stats.groups import too_small
 from freewill.stats.information import pulled, several_people
 from freewill.stats.laws.check import FitCheck, check_fit
-from freewill.stats.laws.crowd import Crowd, choice_law
 from freewill.stats.laws.departures import fitted
 from freewill.stats.laws.group_laws import epsilon_of
-from freewill.stats.laws.residuals import Residuals
-from freewill.stats.splits import one_question, split_of
+from freewill.stats.laws.residuals import Crowd, Residuals, choice_law
 
 _STEPS = 100
 _LARGEST = 1024

@@ -40,9 +40,7 @@ class NoisyEvidence(Evidence):
 
 
 def noisy_evidence(
-    alphabet: Alphabet,
-    cells: Iterable[tuple[Mechanism, Reports, IntArray, str]],
-    variance: float,
+    alphabet: Alphabet, cells: Iterable[tuple[Mechanism, Reports, IntArray, str]], variance: float
 ) -> NoisyEvidence:
     """Return the evidence of mechanisms, all of their outputs, noisy counts of these and names."""
     groups = [Group(one, (outputs, counts), name=name) for one, outputs, counts, name in cells]
@@ -73,18 +71,19 @@ class NoisyFit(Fit):
 
         How many these are is the sum of all counts, in which what was clipped is missing.
         """
-        made = gibu(self.evidence.clipped, start=self.start)
-        return replace(made, evidence=self.evidence, people=self.evidence.people)
+        maximum = gibu(self.evidence.clipped, start=self.start)
+        return replace(maximum, evidence=self.evidence, people=self.evidence.people)
 
     def information_at(self, pull: float) -> Information:
         """Return the information where each value has so many people more than the maximum says."""
         people, groups = self.evidence.people, self.evidence.groups
-        made = information_at(self.evidence.clipped, pulled(self.mode, people, pull))
+        information = information_at(self.evidence.clipped, pulled(self.mode, people, pull))
         shares = [group.people / people for group in groups]
         parts = [
-            (one, share, name) for (one, _, name), share in zip(made.parts, shares, strict=True)
+            (one, share, name)
+            for (one, _, name), share in zip(information.parts, shares, strict=True)
         ]
-        return replace(made, people=people, parts=tuple(parts))
+        return replace(information, people=people, parts=tuple(parts))
 
     def estimated(
         self, rows: FloatArray, on_row: OnRow | None = None, joint: bool = False

@@ -64,8 +64,7 @@ def with_periods(parts: Iterable[Sequence[Any]], beside: Parts = frozenset()) ->
     """
     wanted = "triples (start, end, evidence)"
     periods = sorted(
-        (_checked(part) for part in listed(parts, "parts", wanted)),
-        key=lambda period: period.start,
+        (_checked(part) for part in listed(parts, "parts", wanted)), key=lambda period: period.start
     )
     if not periods:
         raise EvidenceError(f"no period: expected {wanted}.")

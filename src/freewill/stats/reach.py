@@ -8,7 +8,7 @@ from freewill.errors import several
 from freewill.numeric.operators.moments import effective_share
 from freewill.stats.evidence import Evidence
 from freewill.stats.groups import Group
-from freewill.stats.information import PULL, SHARE, Information, Shape, advice_on_few
+from freewill.stats.information import PULL, SHARE, Information, Shape, advice_on_few, root_of
 from freewill.stats.weights import Weights
 
 _DRAWS = 2000
@@ -146,6 +146,13 @@ def critical_of(
     return max(joint, float(ndtri((1 + level) / 2)))
 
 
+def reaches(critical: float, shape: Shape, people: int) -> tuple[FloatArray, FloatArray]:
+    """Return how many standard errors intervals reach down and up, on few people or on many."""
+    few, many = reach_of_few(critical, *shape), reach_of(critical, shape.skewness)
+    down, up = np.where(decided_by_few(shape, people), few, many)
+    return down, up
+
+
 def reach_needed(deviations: FloatArray, skewness: FloatArray) -> FloatArray:
     """Return the number c with c + skewness (2 c^2 + 1) / 6 = deviation, where that is positive."""
     beyond = np.maximum(deviations - skewness / 6, 0.0)
@@ -225,6 +232,5 @@ def band(covariance: FloatArray, skewness: FloatArray, level: float) -> float:
 
 def normal_draws(covariance: FloatArray, many: int = _DRAWS) -> FloatArray:
     """Return draws of N(0, covariance), the same at each call, in rows."""
-    roots, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(roots, 0.0))
+    root = root_of(covariance)
     return np.asarray(np.random.default_rng(0).standard_normal((many, len(root))) @ root.T)

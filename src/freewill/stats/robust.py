@@ -22,7 +22,7 @@ from freewill.numeric.solvers.likelihood import (
 )
 from freewill.stats.atoms import AtomModel, watched
 from freewill.stats.choice.aware import ChoiceAwareEstimate
-from freewill.stats.efficient import OneStep
+from freewill.stats.efficient import OneStep, refuse_several
 from freewill.stats.estimators.estimate import Estimate, checked_run, described
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence
@@ -32,7 +32,6 @@ from freewill.stats.groups import Group, name_of
 from freewill.stats.information import Information, several_people
 from freewill.stats.intervals import Intervals, intervals
 from freewill.stats.misfit import judged
-from freewill.stats.splits import refuse_several
 
 _LEVEL = 0.95
 """Of the judgement between forged reports and other explanations."""
@@ -115,10 +114,10 @@ class RobustEstimate(Estimate):
         believed: Evidence | OneStep = self.kept
         if self.set_aside:
             believed = DoubtedOneStep(self.kept, self.theta, self.doubted)
-        found = intervals(believed, of, level, joint, on_step=on_step)
-        return found if self.set_aside else self._allowing(found, (of, level, joint))
+        answers = intervals(believed, of, level, joint, on_step=on_step)
+        return answers if self.set_aside else self._allowing(answers, (of, level, joint))
 
-    def _allowing(self, found: Intervals, asked: tuple[Any, float, bool]) -> Intervals:
+    def _allowing(self, answers: Intervals, asked: tuple[Any, float, bool]) -> Intervals:
         """Return intervals that reach as far as those under all explanations that are left."""
         for one in self.misfit.left:
             if isinstance(one.model, ChoiceAwareEstimate):
@@ -128,11 +127,11 @@ class RobustEstimate(Estimate):
                 other = intervals(DoubtedOneStep(kept, one.model.fit.theta, doubted), *asked)
             else:
                 other = intervals(one.model, *asked)
-            low, high = np.minimum(found.low, other.low), np.maximum(found.high, other.high)
-            found = replace(found, low=low, high=high)
+            low, high = np.minimum(answers.low, other.low), np.maximum(answers.high, other.high)
+            answers = replace(answers, low=low, high=high)
         left = " or ".join(one.kind for one in self.misfit.left)
         advice = f"Intervals allow for {left}." if left else ""
-        return replace(found, advice=f"{found.advice} {advice}".strip())
+        return replace(answers, advice=f"{answers.advice} {advice}".strip())
 
     @property
     def certificate(self) -> str:

@@ -70,10 +70,7 @@ def cell_in_box(
 
 
 def check_cell_fits(
-    cell: tuple[float, float],
-    bounds: tuple[float, float, float, float],
-    columns: int,
-    rows: int,
+    cell: tuple[float, float], bounds: tuple[float, float, float, float], columns: int, rows: int
 ) -> None:
     """Refuse a cell that its box contradicts: metres for kilometres, or one side for two."""
     fitting = cell_in_box(bounds, columns, rows)

@@ -236,10 +236,10 @@ def merged_weights(groups: Groups, weights: ArrayLike) -> FloatArray:
     >>> merged_weights(Blocks(fw.Linear(0, 4), 2, 1), [0.1, 0.2, 0.3, 0.2, 0.2])
     array([0.3, 0.5, 0.2])
     """
-    given = np.asarray(weights, dtype=float)
+    vector = np.asarray(weights, dtype=float)
     if isinstance(groups, Values):
-        return given
-    return np.asarray(np.bincount(groups.which, given, minlength=groups.count))
+        return vector
+    return np.asarray(np.bincount(groups.which, vector, minlength=groups.count))
 
 
 def checked_plane(alphabet: Alphabet) -> tuple[int, int]:

@@ -126,24 +126,24 @@ class Product:
         >>> Product(a=Linear(0, 1), b=Linear(0, 1), c=Linear(0, 1)).places(["c", "a"])
         [0, 2]
         """
-        known = list(self.attributes)
+        attributes = list(self.attributes)
         try:
             listed = [names] if isinstance(names, str) else list(names)
         except TypeError:
             raise AlphabetError(
-                f"attributes {shown(names)}: expected names, some of {', '.join(known)}."
+                f"attributes {shown(names)}: expected names, some of {', '.join(attributes)}."
             ) from None
         for place, name in enumerate(listed):
-            if not isinstance(name, str) or name not in known:
+            if not isinstance(name, str) or name not in attributes:
                 raise AlphabetError(
-                    f"no attribute {shown(name)}: expected some of {', '.join(known)}."
-                    f"{closest(name, known)}"
+                    f"no attribute {shown(name)}: expected some of {', '.join(attributes)}."
+                    f"{closest(name, attributes)}"
                 )
             if name in listed[:place]:
                 raise AlphabetError(f"attribute {shown(name)} comes twice: name each once.")
         if not listed:
-            raise AlphabetError(f"no attribute is named: expected some of {', '.join(known)}.")
-        return sorted(known.index(name) for name in listed)
+            raise AlphabetError(f"no attribute is named: expected some of {', '.join(attributes)}.")
+        return sorted(attributes.index(name) for name in listed)
 
     def only(self, *names: str) -> Alphabet:
         """Return the alphabet of some attributes, in the order of the product; of one, its own.
@@ -324,9 +324,9 @@ class Product:
         return {"_pairs": self._pairs, "_weights": self._weights}
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name!r}: {alphabet!r}" for name, alphabet in self._pairs)
+        attributes = ", ".join(f"{name!r}: {alphabet!r}" for name, alphabet in self._pairs)
         own = self.weights
-        return f"Product({{{given}}}{'' if own is None else f', weights={dict(own)}'})"
+        return f"Product({{{attributes}}}{'' if own is None else f', weights={dict(own)}'})"
 
     def __str__(self) -> str:
         return " x ".join(f"{printable(name)} {alphabet}" for name, alphabet in self._pairs)

@@ -113,14 +113,14 @@ def audit_attributes(
     for name, members in combine.parts.items():
         with raised_as(LawError, f"attribute {name!r}: "):
             every = [audit_epsilon(part, combine.claim_on(part)) for part, _ in members]
-            held = [
+            passed = [
                 replace(one if own.kind == claim.kind else audit_epsilon(part, own), claim=own)
                 for one, (part, own) in zip(every, members, strict=True)
             ]
         most = max(one.at_most for one in every)
         worst = max(range(len(every)), key=lambda place: every[place].epsilon)
         audits[name] = replace(every[worst], most=most)
-        parts.append((name, next((one for one in held if not one.holds), held[worst])))
+        parts.append((name, next((one for one in passed if not one.holds), passed[worst])))
 
     def total(read: Callable[[Audit], float]) -> float:
         return float(combine({n: read(own) / combine.weights[n] for n, own in audits.items()}))

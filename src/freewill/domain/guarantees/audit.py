@@ -249,8 +249,8 @@ def chance_of_truth(mechanism: Any) -> float | None:
     """
     chances = getattr(mechanism, "truths", lambda: None)()
     guessed = getattr(mechanism, "guessed", lambda: None)()
-    known = [] if chances is None else [float(np.mean(chances))]
-    return max(known + ([] if guessed is None else [guessed]), default=None)
+    averages = [] if chances is None else [float(np.mean(chances))]
+    return max(averages + ([] if guessed is None else [guessed]), default=None)
 
 
 def _truth_warnings(mechanism: Any) -> list[str]:

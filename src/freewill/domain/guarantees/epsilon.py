@@ -96,8 +96,8 @@ class Audit(Presented, Outcome):
         by = "" if isinstance(self.output, list) else f", output {self.output}"
         # Printed digits are rounded up: rounding alone would lift them above a claim that holds.
         least = min(self.epsilon, self.claim.epsilon) if self.holds else self.epsilon
-        given = replace(self.claim, epsilon=least).short
-        return [self.claim.short, given, self._verdict(), f"{self.first} or {self.second}{by}"]
+        promised = replace(self.claim, epsilon=least).short
+        return [self.claim.short, promised, self._verdict(), f"{self.first} or {self.second}{by}"]
 
     def describe(self) -> dict[str, Any]:
         """Describe the outcome for JSON; an infinite epsilon has no number there."""

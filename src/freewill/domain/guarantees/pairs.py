@@ -86,8 +86,8 @@ class PairAudit(Presented):
     def row(self, name: str) -> list[str]:
         """Return what is promised, what the pair gives, the verdict and the worst case."""
         pair = self.pairs[name]
-        given = "-" if pair.epsilon is None else claim_of(pair.promise, pair.epsilon).short
-        return [pair.promise.short, given, "holds" if pair.holds else "TELLS MORE", str(pair)]
+        promised = "-" if pair.epsilon is None else claim_of(pair.promise, pair.epsilon).short
+        return [pair.promise.short, promised, "holds" if pair.holds else "TELLS MORE", str(pair)]
 
     def __str__(self) -> str:
         wide = max(map(len, self.pairs))

@@ -291,8 +291,8 @@ class Mechanism(Protocol):
     def parameters(self) -> Spec:
         """Return everything but the alphabet that the constructor was given, ready for JSON."""
         own: Any = self
-        given = {field.name: getattr(self, field.name) for field in fields(own)[1:]}
-        return {name: value for name, value in given.items() if value is not None}
+        values = {field.name: getattr(self, field.name) for field in fields(own)[1:]}
+        return {name: value for name, value in values.items() if value is not None}
 
     def shape(self) -> Spec:
         """Return parameters that follow from epsilon in jumps, to be held while it is varied."""
@@ -374,11 +374,11 @@ class Mechanism(Protocol):
         return float(weights @ self.losses())
 
     def __str__(self) -> str:
-        given = (
+        parameters = (
             f", {key}={value:g}" if is_number(value) else f", {key}={shown(value)}"
             for key, value in self.parameters().items()
         )
-        return f"{self.name}({self.alphabet}{''.join(given)})"
+        return f"{self.name}({self.alphabet}{''.join(parameters)})"
 
 
 def is_mechanism(given: Any) -> bool:

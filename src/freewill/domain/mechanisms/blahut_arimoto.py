@@ -180,8 +180,8 @@ class BlahutArimoto(Computed):
 
     def parameters(self) -> Spec:
         """Return beta, the outputs' shares and, where it is not uniform, the prior."""
-        given = {} if self.prior is None else {"prior": self.prior.tolist()}
-        return {"beta": self.beta, **given, "marginal": self.marginal.tolist()}
+        prior = {} if self.prior is None else {"prior": self.prior.tolist()}
+        return {"beta": self.beta, **prior, "marginal": self.marginal.tolist()}
 
     def __str__(self) -> str:
         return f"{self.name}({self.alphabet}, beta={self.beta:g})"

@@ -196,8 +196,8 @@ class BloomRAPPOR(TwoStepBits):
                 f"bits={shown(bits)} for {self.name}: expected rows of "
                 f"{several(self.bits, 'number')}, 0 or 1, or texts of as many digits."
             )
-        given, space = np.asarray(cohorts), self.output_space.parts[0]
-        numbers = space.checked(given if given.size else space.empty(), f"{self.name}, cohorts")
+        listed, space = np.asarray(cohorts), self.output_space.parts[0]
+        numbers = space.checked(listed if listed.size else space.empty(), f"{self.name}, cohorts")
         if len(numbers) != len(table):
             raise AlphabetError(
                 f"{several(len(numbers), 'cohort')} and {several(len(table), 'row')} of bits for "

@@ -165,10 +165,10 @@ class Both(Mechanism):
     @classmethod
     def from_parameters(cls, alphabet: Alphabet, parameters: Spec) -> Self:
         """Rebuild from the parts."""
-        given = parameters["parts"]
-        if not isinstance(given, list):
-            raise SpecError(f"{cls.name} with parts={shown(given)}: expected a list of mechanisms.")
-        return cls(*(read_inner(alphabet, spec, "a part") for spec in given))
+        parts = parameters["parts"]
+        if not isinstance(parts, list):
+            raise SpecError(f"{cls.name} with parts={shown(parts)}: expected a list of mechanisms.")
+        return cls(*(read_inner(alphabet, spec, "a part") for spec in parts))
 
     def __str__(self) -> str:
         return f"{self.name}({self.alphabet}, {', '.join(map(brief, self.parts))})"

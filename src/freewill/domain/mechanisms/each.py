@@ -136,18 +136,18 @@ class OfAttributes(Mechanism):
     @classmethod
     def from_parameters(cls, alphabet: Alphabet, parameters: Spec) -> Self:
         """Rebuild from the parts."""
-        given = parameters["parts"]
+        specs = parameters["parts"]
         attributes = getattr(alphabet, "attributes", None)
-        if attributes is None or not isinstance(given, Mapping):
+        if attributes is None or not isinstance(specs, Mapping):
             raise SpecError(
-                f"{cls.name} on {alphabet} with parts={shown(given)}: expected the mechanisms of "
+                f"{cls.name} on {alphabet} with parts={shown(specs)}: expected the mechanisms of "
                 f"the attributes of a product, by their names."
             )
         parts = {
             name: read_inner(attributes[name], spec, f"part {name!r}")
             if name in attributes
             else spec
-            for name, spec in given.items()
+            for name, spec in specs.items()
         }
         build: Any = cls
         return build(alphabet, parts)  # type: ignore[no-any-return]
@@ -276,10 +276,10 @@ class Each(OfAttributes):
         table = shares.reshape([part.output_space.places for part in self.parts])
         for axis, part in enumerate(self.parts):
             columns = np.moveaxis(table, axis, -1)
-            made = _inverted(part, columns.reshape(-1, columns.shape[-1]))
-            if made is None:
+            inverted = _inverted(part, columns.reshape(-1, columns.shape[-1]))
+            if inverted is None:
                 return None
-            table = np.moveaxis(made.reshape(*columns.shape[:-1], -1), -1, axis)
+            table = np.moveaxis(inverted.reshape(*columns.shape[:-1], -1), -1, axis)
         return np.ascontiguousarray(table).ravel()
 
     def guarantee(self) -> JointGuarantee:
@@ -300,8 +300,8 @@ def _inverted(part: Mechanism, rows: FloatArray) -> FloatArray | None:
     if added is None:
         return None
     lack = 1 - rows.sum(axis=1)
-    made = [part.inverse(row + less * even) for row, less in zip(rows, lack, strict=True)]
-    whole: FloatArray = np.array(made, dtype=float)
+    inverted = [part.inverse(row + less * even) for row, less in zip(rows, lack, strict=True)]
+    whole: FloatArray = np.array(inverted, dtype=float)
     return np.asarray(whole - lack[:, None] * added)
 
 

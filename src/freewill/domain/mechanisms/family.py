@@ -146,9 +146,9 @@ class Family(Mechanism):
         Of these all is exact up to the one division: level 12 of (0.1, 5) is the double 1.3, as it
         is written, and budgets add up. Numbers that doubles cannot hold so stay as they are.
         """
-        given = [Decimal(repr(number)).normalize() for number in (self.epsilon[0], self.step)]
-        digits = max(0, *(-int(number.as_tuple().exponent) for number in given))
-        start, each = (int(number.scaleb(digits)) for number in given)
+        decimals = [Decimal(repr(number)).normalize() for number in (self.epsilon[0], self.step)]
+        digits = max(0, *(-int(number.as_tuple().exponent) for number in decimals))
+        start, each = (int(number.scaleb(digits)) for number in decimals)
         if digits > _EXACT_POWERS or start + self.last * each >= _EXACT_WHOLE:
             return self.epsilon[0], self.step, 1.0
         return float(start), float(each), 10.0**digits
@@ -340,9 +340,9 @@ class Family(Mechanism):
         # The registry lists this class, too.
         from freewill.domain.mechanisms.registry import kind_named  # noqa: PLC0415
 
-        given = dict(parameters)
-        kind = kind_named(given.pop("kind"), ParameterError)
-        return cls(kind, alphabet, **given)
+        fields = dict(parameters)
+        kind = kind_named(fields.pop("kind"), ParameterError)
+        return cls(kind, alphabet, **fields)
 
     def within(self, first: int, last: int) -> Self:
         """Return the family of the levels from `first` to `last`."""
@@ -355,8 +355,8 @@ class Family(Mechanism):
     def __str__(self) -> str:
         low, high = self.epsilon
         held = "".join(f", {name}={shown(value)}" for name, value in self.held.items())
-        given = f"epsilon={low:g} to {high:g}, step={self.step:g}{held}"
-        return f"{self.name} of {self.kind.name}({self.alphabet}, {given})"
+        levels = f"epsilon={low:g} to {high:g}, step={self.step:g}{held}"
+        return f"{self.name} of {self.kind.name}({self.alphabet}, {levels})"
 
 
 def checked_kind(kind: Any) -> None:

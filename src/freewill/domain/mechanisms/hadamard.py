@@ -79,8 +79,8 @@ class HadamardResponse(Noisy):
         >>> [fw.HadamardResponse.best(fw.Linear(0, 99), epsilon).blocks for epsilon in (1, 2, 3)]
         [1, 3, 10]
         """
-        one = cls(alphabet, epsilon)
-        most = math.ceil((math.hypot(math.expm1(one.epsilon), 1) - 1) / 2)
+        single = cls(alphabet, epsilon)
+        most = math.ceil((math.hypot(math.expm1(single.epsilon), 1) - 1) / 2)
         return cls(alphabet, epsilon, min(max(1, most), alphabet.size))
 
     @property
@@ -157,8 +157,8 @@ class HadamardResponse(Noisy):
 
         So surveys, ids and evidence from before there were blocks are what they were.
         """
-        given = {"epsilon": self.epsilon, "blocks": self.blocks}
-        return given if self.blocks > 1 else {"epsilon": self.epsilon}
+        numbers = {"epsilon": self.epsilon, "blocks": self.blocks}
+        return numbers if self.blocks > 1 else {"epsilon": self.epsilon}
 
     def shape(self) -> Spec:
         """Return the blocks: laws of other epsilons share an operator with as many."""

@@ -65,8 +65,8 @@ def needed_beside_epsilon(kind: type[Any]) -> list[str] | None:
     taken = inspect.signature(kind).parameters
     if "epsilon" not in taken:
         return None
-    known, empty = ("alphabet", "epsilon"), inspect.Parameter.empty
-    return [name for name, one in taken.items() if name not in known and one.default is empty]
+    always, empty = ("alphabet", "epsilon"), inspect.Parameter.empty
+    return [name for name, one in taken.items() if name not in always and one.default is empty]
 
 
 def checked_quality_loss(quality_loss: Any, least: float = 0.0) -> float:
@@ -159,8 +159,8 @@ def no_witnesses(mechanism: Any, wanted: str = "witnesses") -> str:
 
 def held_beside_epsilon(mechanism: Any) -> Spec:
     """Return all parameters of a mechanism but its epsilon, to be held while that is varied."""
-    given = {**mechanism.parameters(), **mechanism.shape()}
-    return {name: value for name, value in given.items() if name != "epsilon"}
+    parameters = {**mechanism.parameters(), **mechanism.shape()}
+    return {name: value for name, value in parameters.items() if name != "epsilon"}
 
 
 def of_full_rank(mechanism: Any) -> bool:

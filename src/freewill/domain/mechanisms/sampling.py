@@ -31,8 +31,8 @@ def drawn_law(mechanism: Any) -> tuple[Reports, SampledLaw]:
     rng = np.random.default_rng(int(mechanism.id, 16))
     each, most = min(-(-_DRAWN // size), _ENTRIES // size**2), _ENTRIES // _FEWEST_EACH
     if each < _FEWEST_EACH:
-        one = mechanism.operator(mechanism.obfuscate(np.zeros(1, dtype=np.int64), rng))
-        if one.structure == "bits":
+        law = mechanism.operator(mechanism.obfuscate(np.zeros(1, dtype=np.int64), rng))
+        if law.structure == "bits":
             each, most = max(_FEWEST_EACH, _BIT_ENTRIES // size**2), _MOST_BIT_VALUES**2
     if size**2 > most:
         raise LawError(

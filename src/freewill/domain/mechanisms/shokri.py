@@ -280,8 +280,8 @@ class Shokri(Tabulated):
     def parameters(self) -> Spec:
         """Return Q, the selection and, where they are not the default, prior and losses."""
         arrays = ((name, getattr(self, name)) for name in ("prior", "report_loss", "guess_loss"))
-        given = {name: array.tolist() for name, array in arrays if array is not None}
-        return {"quality_loss": self.quality_loss_limit, "selection": self.selection, **given}
+        lists = {name: array.tolist() for name, array in arrays if array is not None}
+        return {"quality_loss": self.quality_loss_limit, "selection": self.selection, **lists}
 
     @classmethod
     def from_parameters(cls, alphabet: Alphabet, parameters: Spec) -> Self:

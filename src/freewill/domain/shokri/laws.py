@@ -89,9 +89,7 @@ def vertex(problem: Problem, quality_loss: float) -> FloatArray:
 
 
 def two_losses(
-    problem: Problem,
-    quality_loss: float,
-    on_step: Callable[[float], None],
+    problem: Problem, quality_loss: float, on_step: Callable[[float], None]
 ) -> tuple[FloatArray, FloatArray, float]:
     """Maximise sum_y v_y with v_y <= sum_x pi_x A_xy l_p(x, z), guesses z added as they matter.
 

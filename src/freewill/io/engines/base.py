@@ -25,7 +25,7 @@ Faults: TypeAlias = Mapping[str, str]
 """What may happen to any reports, however good: a pattern of what is said then, and what helps."""
 LONG_ID = {
     r"a report_id of \d+ bytes": "Is something else in the column report_id? Rename the column, "
-    "or leave it out.",
+    "or leave it out."
 }
 MACHINE = {
     r"(?i)no space left on device|disk quota exceeded|errno 28\b": "The disk is full: make room, "

@@ -25,11 +25,10 @@ from freewill.domain.mechanisms.one_of import OneOf
 from freewill.errors import EvidenceError, several
 from freewill.stats.choice.check import GroupChoice, holm, preference
 from freewill.stats.choice.scores import Sample, Scores
-from freewill.stats.efficient import OneStep
+from freewill.stats.efficient import OneStep, marginal_fits
 from freewill.stats.evidence import Evidence
 from freewill.stats.groups import FEWEST
 from freewill.stats.marginals import part_names
-from freewill.stats.splits import marginal_fits
 
 _ALONE = "for its people's reports tell nothing of any attribute that others do not"
 

@@ -134,8 +134,8 @@ def deviating(bases: list[Basis], check: Any) -> list[Basis]:
     explain whatever other reports show. Only what was found is looked for.
     """
     named = {getattr(group, "attribute", "") for group in getattr(check, "deviating", ())}
-    known = {name for basis in bases for name in basis.attributes}
-    if not named & known:
+    attributes = {name for basis in bases for name in basis.attributes}
+    if not named & attributes:
         return bases
     return [basis for basis in bases if basis.attributes <= named]
 
@@ -173,13 +173,13 @@ def basis_of(given: Any, alphabet: Alphabet) -> Basis:
 
 def _named(name: str, alphabet: Alphabet) -> Basis:
     if attributes_of(alphabet):
-        known = {basis.name: basis for basis in _of_records(alphabet)}
-        if name not in known:
+        bases = {basis.name: basis for basis in _of_records(alphabet)}
+        if name not in bases:
             raise ParameterError(
-                f"basis={shown(name)} for records: expected one of {', '.join(known)}, or an array "
-                f"of functions, one row a record.{closest(name, known)}"
+                f"basis={shown(name)} for records: expected one of {', '.join(bases)}, or an array "
+                f"of functions, one row a record.{closest(name, bases)}"
             )
-        return known[name]
+        return bases[name]
     names = [*_DEGREES, _CATEGORIES]
     if name not in names:
         raise ParameterError(

@@ -197,11 +197,7 @@ def averaged(
     choice = share * law.choice + (1 - share) * free.place.choice
     theta, certificate = model.solve(choice, free.solution.theta)[:2]
     return replace(
-        law,
-        choice=choice,
-        theta=theta,
-        log_likelihood=certificate.value,
-        gap=certificate.gap,
+        law, choice=choice, theta=theta, log_likelihood=certificate.value, gap=certificate.gap
     )
 
 
@@ -224,12 +220,7 @@ def _newton(
 
 
 def _step(
-    model: "ChoiceModel",
-    basis: Basis,
-    here: _Point,
-    spread: float,
-    score: "Score",
-    damping: float,
+    model: "ChoiceModel", basis: Basis, here: _Point, spread: float, score: "Score", damping: float
 ) -> tuple[_Point, float, float]:
     """Take the first step that does not lose; return where it leads, its promise and its damping.
 

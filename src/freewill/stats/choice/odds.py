@@ -12,9 +12,8 @@ from freewill.domain.guarantees.pairs import odds_in_words, promised_odds, told_
 from freewill.domain.guarantees.promises import as_odds
 from freewill.errors import FreewillError, printable
 from freewill.stats.choice.aware import ChoiceAwareEstimate, aware_of
-from freewill.stats.efficient import OneStep
+from freewill.stats.efficient import OneStep, split_of
 from freewill.stats.evidence import by_attribute, names_of
-from freewill.stats.splits import split_of
 
 _LARGEST = 512
 """Values up to which a choice law is fitted for this alone."""

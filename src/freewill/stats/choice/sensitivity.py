@@ -15,13 +15,12 @@ from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.choice.check import check_choice, preference
 from freewill.stats.choice.scores import NEGLIGIBLE, ROUNDING, Scores
 from freewill.stats.difference import weighted_chi_square_tail
-from freewill.stats.efficient import OneStep
+from freewill.stats.efficient import OneStep, one_question, split_of
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence, names_of
 from freewill.stats.functionals import checked_level, weights_of
 from freewill.stats.groups import too_small
 from freewill.stats.information import several_people
-from freewill.stats.splits import one_question, split_of
 
 ODDS = (1.5, 2.0, 3.0, 5.0, 10.0, np.inf)
 """Odds for which the bias is bounded; the last are of a choice that is certain."""
@@ -258,8 +257,8 @@ class _Hidden:
             slope[:many] += unit
             slope[many:] += share * self.shares
             mean = np.einsum("rmx,mx->rx", rows, law)
-            spread = (rows * np.sqrt(law * self.theta)).reshape(len(rows), -1)
-            curve = (spread @ spread.T - (mean * self.theta) @ mean.T) * share / temperature
+            scaled = (rows * np.sqrt(law * self.theta)).reshape(len(rows), -1)
+            curve = (scaled @ scaled.T - (mean * self.theta) @ mean.T) * share / temperature
             within = np.diag(np.ones(many)) - self.blocks.T @ self.blocks * np.outer(unit, unit)
             curve[:many, :many] += within / (self.blocks.T @ norms)[:, None]
             curve[np.diag_indices(len(curve))] += _RIDGE * float(np.trace(curve))

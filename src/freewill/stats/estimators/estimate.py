@@ -302,11 +302,11 @@ def passes_of(evidence: Evidence) -> Passes:
         weights = law.split(counts / everyone)
         parts += [Likelihood(*pair) for pair in zip(law.parts, weights, strict=True)]
     heavy = [group for group in evidence.groups if not group.light]
-    made = [group for group in heavy if group.held and not group.mechanism.output_space.packed]
-    if sum(group.rows for group in made) * evidence.alphabet.size <= HELD_BITS:
+    counted = [group for group in heavy if group.held and not group.mechanism.output_space.packed]
+    if sum(group.rows for group in counted) * evidence.alphabet.size <= HELD_BITS:
         # Bits that are made from reports are kept: that takes longer than a pass over them.
-        parts += [Likelihood(group.operator, group.counts / everyone) for group in made]
-        heavy = [group for group in heavy if not any(group is kept for kept in made)]
+        parts += [Likelihood(group.operator, group.counts / everyone) for group in counted]
+        heavy = [group for group in heavy if not any(group is kept for kept in counted)]
     sources = Evidence(evidence.alphabet, tuple(heavy)).sources()
     parts += [StreamPart(source, some, everyone) for source, some in sources]
     return Passes.of(parts, evidence.alphabet.size, _outputs(evidence))

@@ -148,9 +148,9 @@ def _known(group: Group) -> bool:
 
 def _columns(group: Group) -> int:
     """Return how many outputs are taken: all of them, or some of those observed."""
-    space, known = group.mechanism.output_space, group.mechanism.resolution()
-    if known is not None:
-        return int(known.shape[1])
+    space, resolution = group.mechanism.output_space, group.mechanism.resolution()
+    if resolution is not None:
+        return int(resolution.shape[1])
     if space.listable:
         return len(space.all())
     return min(group.rows, _OBSERVED * group.mechanism.alphabet.size) if group.held else 0
@@ -162,8 +162,8 @@ def _law(group: Group) -> FloatArray:
     Or what has its null space, where a formula knows it.
     """
     mechanism = group.mechanism
-    if (known := mechanism.resolution()) is not None:
-        return known
+    if (resolution := mechanism.resolution()) is not None:
+        return resolution
     if mechanism.output_space.listable:
         return mechanism.law()
     outputs = group.outputs if group.held else mechanism.output_space.empty()

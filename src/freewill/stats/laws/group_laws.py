@@ -13,6 +13,7 @@ from freewill.domain.outputs import listed_numbers
 from freewill.errors import FreewillError
 from freewill.numeric.operators.moments import SetChances
 from freewill.stats.groups import Group
+from freewill.stats.information import root_of
 
 _EPSILON_STEP = 1e-3
 """Share of epsilon by which it is moved to see how the law moves."""
@@ -78,10 +79,7 @@ class GroupLaw:
         """R with R R' the covariance of all sums and sum a / p - 1."""
         cross = self.people * self.slopes
         information = self.people * self._group.moments(self._theta).information()
-        roots, vectors = np.linalg.eigh(
-            np.block([[self._covariance, cross], [cross.T, information]])
-        )
-        return np.asarray(vectors * np.sqrt(np.maximum(roots, 0.0)))
+        return root_of(np.block([[self._covariance, cross], [cross.T, information]]))
 
     def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
         """Return so many draws of the sums, and of sum a / p - 1 over the same reports.

@@ -192,19 +192,19 @@ def _named(mechanisms: Any) -> dict[str, Mechanism]:
     if isinstance(mechanisms, Survey):
         return dict(mechanisms.mechanisms)
     if isinstance(mechanisms, Mapping):
-        given = dict(mechanisms)
+        by_name = dict(mechanisms)
     else:
         listed = list(mechanisms) if isinstance(mechanisms, list | tuple) else []
         names = [brief(one) if is_mechanism(one) else shown(one) for one in listed]
         if len(set(names)) < len(names):
             names = [f"{number}. {name}" for number, name in enumerate(names, start=1)]
-        given = dict(zip(names, listed, strict=True))
-    if not given or not all(map(is_mechanism, given.values())):
+        by_name = dict(zip(names, listed, strict=True))
+    if not by_name or not all(map(is_mechanism, by_name.values())):
         raise ParameterError(
             f"mechanisms={shown(mechanisms)}: expected a survey, or mechanisms by name or in a "
             f"list, at least one."
         )
-    return given
+    return by_name
 
 
 def _refuse(named: Mapping[str, Mechanism], alphabet: Alphabet) -> None:

@@ -245,15 +245,15 @@ def _kept(kind: Any, alphabet: Alphabet, level: float, promise: Promise) -> Mech
         return cast("Mechanism", calibrate(kind, alphabet, quality_loss=level))
     build = getattr(kind, "best", kind)
     try:
-        made = build(alphabet, level)
+        mechanism = build(alphabet, level)
     except TypeError as error:
         raise ParameterError(f"kinds={shown(kind)}: {_TAKES} ({first_line(error)})") from None
-    own = made.guarantee() if is_mechanism(made) else None
+    own = mechanism.guarantee() if is_mechanism(mechanism) else None
     if not isinstance(own, Guarantee):
         expected = "expected a mechanism that promises an epsilon."
-        raise ParameterError(f"{shown(kind)} makes {shown(made)}: {expected}")
+        raise ParameterError(f"{shown(kind)} makes {shown(mechanism)}: {expected}")
     if own.kind == promise:
-        return cast("Mechanism", made)
+        return cast("Mechanism", mechanism)
     scale = 1 / (diameter(alphabet) or 1.0) if promise == "ldp" else _least_distance(alphabet)
     return cast("Mechanism", build(alphabet, level * scale))
 

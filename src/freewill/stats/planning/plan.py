@@ -348,11 +348,11 @@ def checked_people(people: Any) -> IntArray:
     if people is None:
         return np.array(_USUAL)
     wanted = f"one integer or several, from 2 to {MOST_PEOPLE:.0e}"
-    given = np.atleast_1d(numbers(people, "people", wanted))
-    good = (given >= 2) & (given <= MOST_PEOPLE) & (np.floor(given) == given)
-    if given.ndim != 1 or not given.size or not good.all():
+    sizes = np.atleast_1d(numbers(people, "people", wanted))
+    good = (sizes >= 2) & (sizes <= MOST_PEOPLE) & (np.floor(sizes) == sizes)
+    if sizes.ndim != 1 or not sizes.size or not good.all():
         raise ParameterError(f"people={shown(people)}: expected {wanted}.")
-    return given.astype(np.int64)
+    return sizes.astype(np.int64)
 
 
 def checked_target(target: Any) -> float:

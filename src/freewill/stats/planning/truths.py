@@ -70,15 +70,15 @@ def _records(alphabet: Alphabet) -> dict[str, FloatArray]:
     }
 
 
-def usual(known: dict[str, FloatArray]) -> tuple[str, FloatArray]:
+def usual(by_name: dict[str, FloatArray]) -> tuple[str, FloatArray]:
     """Return the truth that is neither flat nor an extreme, by its name; the first of others.
 
     >>> import freewill as fw
     >>> usual(truths(fw.Linear(0, 9)))[0], usual(truths(fw.Categorical(["a", "b"])))[0]
     ('one peak', 'uniform')
     """
-    name = "one peak" if "one peak" in known else next(iter(known))
-    return name, known[name]
+    name = "one peak" if "one peak" in by_name else next(iter(by_name))
+    return name, by_name[name]
 
 
 def _peak(along: tuple[FloatArray, FloatArray], centre: float, plane: bool) -> FloatArray:
@@ -121,17 +121,17 @@ def is_emd(of: Any) -> bool:
 
 def _marginal(of: Any, alphabet: Any) -> Weights | None:
     """Return the shares of the values of an attribute, or of the cells of a table of several."""
-    known = attributes_of(alphabet)
+    attributes = attributes_of(alphabet)
     names = (of,) if isinstance(of, str) else of
     named = isinstance(names, tuple | list) and all(isinstance(name, str) for name in names)
-    if not known or not named or not {*names} & {*known}:
+    if not attributes or not named or not {*names} & {*attributes}:
         return None
     places = alphabet.places(names)
     cells: Any = alphabet.only(*names)
     parts = alphabet.split(np.arange(alphabet.size))
     which = parts[places[0]] if len(places) == 1 else cells.joined([parts[n] for n in places])
     rows = np.asarray(which == np.arange(cells.size)[:, None], dtype=np.float64)
-    called = ", ".join(list(known)[place] for place in places)
+    called = ", ".join(list(attributes)[place] for place in places)
     return Weights(rows, lambda: [f"{called} {t}" for t in texts(cells, np.arange(cells.size))])
 
 
