@@ -80,13 +80,18 @@ def _ridged(matrix: FloatArray) -> Map:
     return solve
 
 
-def reach(point: FloatArray, step: FloatArray) -> float:
-    """Return how far (at most 1) a step keeps the positive point non-negative.
+def least(numbers: FloatArray) -> float:
+    """Return the least number, found by its place: several times as fast where there are few."""
+    return float(numbers[numbers.argmin()])
 
-    >>> reach(np.array([1.0, 1.0]), np.array([5.0, -2.0]))
+
+def reach(step: FloatArray) -> float:
+    """Return how far (at most 1) a step, relative to a positive point, keeps it non-negative.
+
+    >>> reach(np.array([5.0, -2.0]) / np.array([1.0, 1.0]))
     0.5
     """
-    return 1 / max(1.0, -float((step / point).min()))
+    return 1 / max(1.0, -least(step))
 
 
 class DenseSystem:
