@@ -40,14 +40,14 @@ def few(name, seed):
 @pytest.mark.parametrize(
     ("name", "ceiling"),
     [
-        ("one k-RR", 40),
-        ("k-RR of two levels", 41),
-        ("geometric", 47),
-        ("geometric and k-RR", 44),
-        ("a bit of everything", 25),
-        ("planar", 42),
-        ("planar and k-RR", 43),
-        ("RAPPOR", 35),
+        ("one k-RR", 35),
+        ("k-RR of two levels", 22),
+        ("geometric", 30),
+        ("geometric and k-RR", 28),
+        ("a bit of everything", 13),
+        ("planar", 31),
+        ("planar and k-RR", 27),
+        ("RAPPOR", 23),
     ],
 )
 def test_predictor_and_corrector_need_few_steps(name, ceiling):
@@ -56,19 +56,19 @@ def test_predictor_and_corrector_need_few_steps(name, ceiling):
 
 
 def test_the_start_and_the_centre_save_steps():
-    """All of the above take 309; with a step less of EM, or a dual further inside, four more."""
-    assert sum(solve(few(name, seed)).steps for name in MIXTURES for seed in range(6)) <= 311
+    """All of the above take 209; with a cycle less of EM 238, with a dual further inside 228."""
+    assert sum(solve(few(name, seed)).steps for name in MIXTURES for seed in range(6)) <= 211
 
 
-def test_centring_saves_steps_from_the_corners():
-    """Without it 704; with a mean of theta s that is not one, or a share left to the wall, more."""
+def test_starts_in_the_corners_take_few_steps():
+    """They take 349; with a mean of theta s that is not one 403, with a cycle less of EM 396."""
     steps = [
         solve(few(name, seed), start=np.eye(12)[value]).steps
         for name in MIXTURES
         for seed in range(3)
         for value in (0, 5, 11)
     ]
-    assert sum(steps) <= 652
+    assert sum(steps) <= 352
 
 
 def test_the_corrector_saves_steps_where_the_optimum_is_sparse():
@@ -76,7 +76,7 @@ def test_the_corrector_saves_steps_where_the_optimum_is_sparse():
     for solution in solutions:
         assert solution.status == Status.CERTIFIED
         assert np.count_nonzero(solution.theta > 1e-6) < 40
-    assert sum(solution.steps for solution in solutions) <= 12 * 10
+    assert sum(solution.steps for solution in solutions) <= 12 * 8 + 1
 
 
 def test_a_tolerance_is_met_where_the_gap_is_equal_to_it():
@@ -94,7 +94,8 @@ def test_the_limit_of_steps_is_kept_and_the_best_so_far_returned():
         solution = solve(likelihood, 1e-12, limit)
         assert (solution.status, solution.steps) == (Status.MAX_STEPS, limit)
         assert len(solution.trace) == limit
-        assert solution.certificate.gap == pytest.approx(min(solution.trace), rel=1e-6)
+        # The start itself may be the best: it has been through EM.
+        assert solution.certificate.gap <= min(solution.trace) * (1 + 1e-6)
         assert likelihood.certify(solution.theta).gap == pytest.approx(solution.certificate.gap)
 
 
@@ -152,7 +153,7 @@ def test_a_step_takes_two_products_and_not_three(start):
     likelihood = Likelihood(Counted(dense.operator.rows, dense.operator.log_scale), dense.weights)
     Counted.products = 0
     solution = interior.solve(likelihood, DenseSystem(dense.operator.rows), 1e-9, 60, start)
-    given, warm_up, final = (0 if start is None else 1), 8, 1
+    given, warm_up, final = (0 if start is None else 1), 11, 1
     assert Counted.products == given + warm_up + 2 * solution.steps + final
     assert solution.trace[-1] == solution.certificate.gap
 

@@ -100,6 +100,34 @@ def test_many_values_take_products_alone():
     assert fw.dot_test(law, rng, 1e-12) <= 1e-12
 
 
+@pytest.mark.parametrize("kept", [0, 1 << 23])
+def test_gram_matrices_follow_one_another(kept, monkeypatch):
+    monkeypatch.setattr(kronecker, "_KEPT", kept)
+    rng = np.random.default_rng(2)
+    parts = [factor(kind, 4, 1.0) for kind in (0, 1, 3)]
+    law = KroneckerOperator(parts, [rng.integers(0, part.shape[0], 60) for part in parts])
+    rows = law.dense()
+    for _ in range(2):
+        weights = rng.random(60)
+        close(law.gram(weights), rows.T @ (weights[:, None] * rows))
+    assert ("_pairs" in vars(law)) == bool(kept)
+
+
+def test_work_is_counted_by_prefixes():
+    """Two attributes of 40 and 30 values, all outputs seen, then one in 50 of them."""
+    parts = [factor(0, size, 1.0) for size in (40, 30)]
+    all_of = [each.ravel() for each in np.meshgrid(np.arange(40), np.arange(30), indexing="ij")]
+    whole = KroneckerOperator(parts, all_of)
+    calls = kronecker._CALLS
+    assert whole.work() == calls  # less than the calls take
+    assert whole.work(pairs=True) == calls + 40 * 30 * 30**2 + 40 * 40**2 * 30**2
+    few = KroneckerOperator(parts, [own[::50] for own in all_of])
+    first = np.unique(all_of[0][::50]).size
+    places = kronecker._SCATTERED * 24 * 30**2 + 40 * 40**2 * 30**2
+    assert first * 40 > kronecker._SPARSE * 24
+    assert few.work(pairs=True) == calls + places
+
+
 def test_laws_and_rows_must_belong_together():
     coin = DenseOperator(np.full((2, 2), 0.5))
     with pytest.raises(LawError, match="a product of 2 laws with rows of 1"):

@@ -156,6 +156,6 @@ def test_a_singular_matrix_gets_a_ridge():
 
 def test_reach_is_the_way_to_the_boundary():
     point = np.array([1.0, 2.0, 4.0])
-    assert reach(point, np.array([1.0, 0.0, 3.0])) == 1
-    assert reach(point, np.array([-0.5, -1.0, 1.0])) == 1
-    assert reach(point, np.array([-2.0, -1.0, -16.0])) == 0.25
+    assert reach(np.array([1.0, 0.0, 3.0]) / point) == 1
+    assert reach(np.array([-0.5, -1.0, 1.0]) / point) == 1
+    assert reach(np.array([-2.0, -1.0, -16.0]) / point) == 0.25

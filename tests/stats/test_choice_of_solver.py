@@ -1,5 +1,7 @@
 """Which solver is chosen, by size, structure and sharpness, and what is tried after it."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -78,6 +80,24 @@ def test_a_few_bits_beside_a_line_do_not_change_its_solver(size, reports, solver
     rng = np.random.default_rng(1)
     few = bits.obfuscate(rng.integers(size, size=reports), rng)
     evidence = fw.collect([(krr, np.arange(size)), (bits, few)])
+    assert choose_solver(evidence) == solver
+
+
+@pytest.mark.parametrize(
+    ("sizes", "people", "solver"),
+    [((6, 6, 6), 10_000, "interior"), ((30, 30), 10_000, "conjugate")],
+)
+def test_records_take_a_matrix_where_structure_makes_it_sooner_than_products(
+    sizes, people, solver
+) -> None:
+    """A matrix of 900 values is factored with as much work as some two hundred products."""
+    menus = [[fw.RAPPOR(line(size), 2.0), fw.KRR(line(size), 2.0)] for size in sizes]
+    alphabet = fw.Product({f"q{number}": line(size) for number, size in enumerate(sizes)})
+    mechanisms = [
+        fw.Each(alphabet, {f"q{number}": one for number, one in enumerate(some)})
+        for some in itertools.product(*menus)
+    ]
+    evidence = evidence_of(mechanisms, people)
     assert choose_solver(evidence) == solver
 
 

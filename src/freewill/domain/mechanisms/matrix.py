@@ -30,6 +30,27 @@ _ROW_ROUNDING = 2.0**-48
 """How far from 1 the sum of a row may be that is left as it is: what dividing it would leave."""
 
 
+_CLEAR = 1e-12
+"""Least eigenvalue of A A' over their sum from which no singular value of A is near 1e-10."""
+_RANK_VALUES = 1_000
+"""Values up to which a matrix is asked for its rank at once: some milliseconds."""
+
+
+def clearly_of_full_rank(squares: FloatArray) -> bool:
+    """Say from A A' if the rows of A are independent by a wide margin, in one factorisation.
+
+    >>> clearly_of_full_rank(np.eye(2)), clearly_of_full_rank(np.ones((2, 2)))
+    (True, False)
+    """
+    shifted = squares.copy()
+    shifted.ravel()[:: len(squares) + 1] -= _CLEAR * squares.trace()
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
 class Tabulated(Mechanism, Protocol):
     """A mechanism whose law is a table of numbers, `matrix`, each taken to the last digit."""
 
@@ -130,6 +151,14 @@ class Matrix(Tabulated):
     def output_space(self) -> Symbols:
         """A column of the law."""
         return Symbols(self.output_alphabet)
+
+    @cached_property
+    def full_rank(self) -> bool:  # type: ignore[override]
+        """Whether all distributions lead to different ones of outputs, as far as that is clear."""
+        size, columns = self.matrix.shape
+        if size > min(columns, _RANK_VALUES):
+            return False
+        return clearly_of_full_rank(self.matrix @ self.matrix.T)
 
     def guarantee(self) -> Guarantee:
         """Return the epsilon-LDP that the law itself gives, exactly, rounded up.

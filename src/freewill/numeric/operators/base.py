@@ -266,11 +266,11 @@ class DenseOperator(Operator):
 
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return rows @ theta."""
-        return np.asarray(self.rows @ theta)
+        return np.asarray(self.rows.dot(theta))
 
     def adjoint(self, weights: FloatArray) -> FloatArray:
         """Return rows.T @ weights."""
-        return np.asarray(weights @ self.rows)
+        return np.asarray(weights.dot(self.rows))
 
     def subset(self, places: IntArray) -> "DenseOperator":
         """Return some of the rows."""

@@ -28,6 +28,11 @@ _ROWS = 1 << 24
 """Entries of the rows of an attribute up to which they are an array."""
 _SPARSE = 8
 """Combinations an observed one from which on these alone are gone through."""
+_SCATTERED, _CALLS = 20, 2_000_000
+"""Multiplications in a matrix that take as long as one with an entry here and there, and as all
+calls of a product."""
+_KEPT = 1 << 23
+"""Entries of laws of pairs up to which they are kept from one gram matrix to the next: 100 MB."""
 _ALONE = 1024
 """Prefixes up to which the rows of the last attribute are taken by themselves for each."""
 
@@ -157,14 +162,38 @@ class KroneckerOperator(Operator):
         each = zip(self.factors, self.which, strict=True)
         return np.asarray(np.all([factor.possible()[own] for factor, own in each], axis=0))
 
+    @cached_property
+    def _pairs(self) -> "KroneckerOperator":
+        """The law of pairs of values, whose adjoint is the gram matrix."""
+        rows = map(_rows_of, self.factors)
+        return KroneckerOperator([DenseOperator(_outer(own, own)) for own in rows], self.which)
+
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return rows.T @ diag(weights) @ rows: the adjoint of laws of pairs of values."""
-        pairs = [DenseOperator(_outer(rows, rows)) for rows in map(_rows_of, self.factors)]
-        whole = KroneckerOperator(pairs, self.which).adjoint(weights)
+        steps, _ = self._way
+        entries = sum(step.keys.size * step.factor.shape[1] ** 2 for step in steps)
+        # Most ask again at the next step; but what is large is not kept.
+        whole = (self if entries <= _KEPT else replace(self))._pairs.adjoint(weights)
         many = range(len(self.sizes))
         shape = [size for size in self.sizes for _ in range(2)]
         split = whole.reshape(shape).transpose([2 * i for i in many] + [2 * i + 1 for i in many])
         return np.ascontiguousarray(split).reshape(self.shape[1], self.shape[1])
+
+    def work(self, pairs: bool = False) -> float:
+        """Return how many multiplications take as long as a product, or as a gram matrix.
+
+        The law of pairs of values has the squares of all numbers of values.
+        """
+        power = 2 if pairs else 1
+        total, rest = float(_CALLS), 1
+        if self.shape[0] * self.shape[1] ** power <= total:
+            return total
+        steps, _ = self._way
+        for step in reversed(steps):
+            size = step.factor.shape[1] ** power
+            total += step.places * size * rest
+            rest *= size
+        return total
 
     def subset(self, places: IntArray) -> "KroneckerOperator":
         """Return the law of some of the outputs."""
@@ -189,6 +218,14 @@ class KroneckerOperator(Operator):
         return np.asarray(_joined(np.add, logs, self.which) + share[:, None])
 
 
+def work_of(part: Operator, pairs: bool = False) -> float:
+    """Return the work of a product or of a gram matrix: by structure for records, else by rows."""
+    if isinstance(part, KroneckerOperator):
+        return part.work(pairs)
+    outputs, size = part.shape
+    return float(outputs * size ** (2 if pairs else 1))
+
+
 @dataclass(frozen=True, eq=False)
 class _Step:
     """One attribute: from prefixes of outputs to those that are longer by its output.
@@ -206,15 +243,25 @@ class _Step:
         """The rows of the attribute's law."""
         return _rows_of(self.factor)
 
+    @property
+    def _few(self) -> bool:
+        """Whether few of all longer prefixes were observed."""
+        return self.parents * self.factor.shape[0] > _SPARSE * self.keys.size
+
+    @property
+    def places(self) -> int:
+        """Longer prefixes that are gone through; those of a few count for more."""
+        return _SCATTERED * self.keys.size if self._few else self.parents * self.factor.shape[0]
+
     @cached_property
     def _sparse(self) -> "csr_array | None":
         """The law from (parent, value) to longer prefixes, where few of these were observed."""
-        many, size = self.rows.shape
-        if self.parents * many <= _SPARSE * self.keys.size:
+        size = self.rows.shape[1]
+        if not self._few:
             return None
         from scipy.sparse import csr_array  # noqa: PLC0415
 
-        parent, row = np.divmod(self.keys, many)
+        parent, row = np.divmod(self.keys, len(self.rows))
         columns = parent[:, None] * size + np.arange(size)
         ends = np.arange(self.keys.size + 1) * size
         shape = self.keys.size, self.parents * size

@@ -81,9 +81,9 @@ def _newton(law: FloatArray, own: FloatArray, best: Capacity, tolerance: float) 
         shift = float(along.sum() / across.sum())
         step = along - shift * across
         dual = mu / point - slack - slack / point * step
-        point = point + min(1.0, _INSIDE * reach(point, step)) * step
+        point = point + min(1.0, _INSIDE * reach(step / point)) * step
         point /= point.sum()
-        slack = slack + min(1.0, _INSIDE * reach(slack, dual)) * dual
+        slack = slack + min(1.0, _INSIDE * reach(dual / slack)) * dual
         apart, level = _divergences(law, own, point), level + shift
         judged = _judged(law, own, point)
         best = min(best, judged, key=lambda each: each.gap)

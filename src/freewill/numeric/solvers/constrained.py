@@ -75,11 +75,11 @@ def nearest_point(
         steps += 1
         solve = _solver(whole, s / x, ends, matrix)
         step, slope, _ = solve(dual, primal, x * s, x, s)
-        length = min(reach(x, step), reach(s, slope))
+        length = min(reach(step / x), reach(slope / s))
         ahead = float((x + length * step) @ (s + length * slope)) / x.size
         centre = mu * (ahead / mu) ** 3
         step, slope, turn = solve(dual, primal, x * s + step * slope - centre, x, s)
-        length = min(reach(x, step), reach(s, slope))
+        length = min(reach(step / x), reach(slope / s))
         length *= _FRACTION if length < 1 else 1.0
         x, s, multipliers = x + length * step, s + length * slope, multipliers + length * turn
     change = float((x - targets) @ whole @ (x - targets)) * scale / 2

@@ -39,12 +39,12 @@ def nonnegative_quadratic(
         residual = matrix @ y + cost - s
         factor = cholesky(matrix.copy(), s / y)
         step, dual = _direction(factor, y, s, residual, y * s)
-        ahead = float((y + reach(y, step) * step) @ (s + reach(s, dual) * dual)) / y.size
+        ahead = float((y + reach(step / y) * step) @ (s + reach(dual / s) * dual)) / y.size
         # Mehrotra's corrector: the second-order term, and a centre by how far the predictor came.
         centre = mu * (ahead / mu) ** 3
         step, dual = _direction(factor, y, s, residual, y * s + step * dual - centre)
-        y = y + _FRACTION * reach(y, step) * step
-        s = s + _FRACTION * reach(s, dual) * dual
+        y = y + _FRACTION * reach(step / y) * step
+        s = s + _FRACTION * reach(dual / s) * dual
     return _polish(matrix, cost, y, s) * scale
 
 

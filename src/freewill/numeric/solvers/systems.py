@@ -23,6 +23,7 @@ from freewill.numeric.operators.base import (
     StackOperator,
     parts_of,
 )
+from freewill.numeric.operators.kronecker import work_of
 from freewill.numeric.solvers.conjugate import ConjugateSystem, System
 
 _TINY = float(np.finfo(float).tiny)
@@ -80,13 +81,18 @@ def _ridged(matrix: FloatArray) -> Map:
     return solve
 
 
-def reach(point: FloatArray, step: FloatArray) -> float:
-    """Return how far (at most 1) a step keeps the positive point non-negative.
+def least(numbers: FloatArray) -> float:
+    """Return the least number, found by its place: several times as fast where there are few."""
+    return float(numbers[numbers.argmin()])
 
-    >>> reach(np.array([1.0, 1.0]), np.array([5.0, -2.0]))
+
+def reach(step: FloatArray) -> float:
+    """Return how far (at most 1) a step, relative to a positive point, keeps it non-negative.
+
+    >>> reach(np.array([5.0, -2.0]) / np.array([1.0, 1.0]))
     0.5
     """
-    return 1 / max(1.0, -float((step / point).min()))
+    return 1 / max(1.0, -least(step))
 
 
 class DenseSystem:
@@ -346,17 +352,21 @@ def dense_system(operator: Operator, held: Operator) -> System:
     line = Line.of(operator)
     if line is not None and line.short and line.decays.size <= _FEW_LAWS:
         return ToeplitzSystem(line)
-    as_many = sum(map(_rows_worth, parts_of(operator)))
-    if isinstance(held, DenseOperator) and held.shape[0] <= as_many:
+    if isinstance(held, DenseOperator) and not sooner_by_structure(operator):
         return DenseSystem(held.rows)
     return GramSystem(operator)
+
+
+def sooner_by_structure(operator: Operator) -> bool:
+    """Say if the structure of the laws makes the matrix with less work than their rows."""
+    return sum(map(_rows_worth, parts_of(operator))) < operator.shape[0]
 
 
 def _rows_worth(part: Operator) -> int:
     """Return how many rows of an array make a matrix of k x k with as much work as a law does."""
     terms = part.line_terms()
     if terms is None:
-        return part.shape[0]
+        return int(work_of(part, pairs=True) / part.shape[1] ** 2)
     return _TABLE_ROWS + (0 if terms.decays is None else 4 * terms.decays.size)
 
 

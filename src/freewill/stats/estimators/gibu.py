@@ -11,7 +11,8 @@ import numpy as np
 from freewill.core.types import FloatArray, refuse_beyond
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import ParameterError, shown
-from freewill.numeric.operators.base import Operator, RowNumbers, Structure
+from freewill.numeric.operators.base import Operator, RowNumbers, Structure, parts_of
+from freewill.numeric.operators.kronecker import work_of
 from freewill.numeric.solvers import columns, interior, passes
 from freewill.numeric.solvers.conjugate import System, conjugate_system
 from freewill.numeric.solvers.likelihood import OnStep, Solution, Status, compact, one_blas_thread
@@ -20,6 +21,7 @@ from freewill.numeric.solvers.systems import (
     dense_system,
     on_few_lines,
     rows_beside,
+    sooner_by_structure,
     structured_system,
 )
 from freewill.stats.estimators.estimate import (
@@ -67,6 +69,8 @@ _LONG_SYSTEM = 5_000
 _SMOOTH_LINE, _SMOOTH_PLANE = 3.0, 600.0
 """`_fineness` up to which the optimum is sparse enough for columns to win, as measured; on a line
 times (1 + 2 M)^1.5, with which the banded system's cost grows."""
+_PRODUCTS = 40
+"""Products that conjugate gradients take for a step on records of several attributes."""
 _SHARP = 3.0
 """Sharpness beyond which noise hardly leaves its value."""
 _SMALL = 1 << 18
@@ -191,7 +195,8 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
     if solver == "conjugate":
         system: System = conjugate_system(operator)
     elif solver == "interior":
-        likelihood = compact(likelihood, _SMALL if on_few_lines(operator) else _DENSE_ENTRIES)
+        structured = on_few_lines(operator) or _records_by_structure(operator)
+        likelihood = compact(likelihood, _SMALL if structured else _DENSE_ENTRIES)
         system = dense_system(operator, likelihood.operator)
     else:
         most, beside = min(_MOST_ROWS, _MOST_ENTRIES // size), rows_beside(operator)
@@ -227,8 +232,10 @@ def fewer_mechanisms(evidence: Evidence) -> Evidence | None:
 
 def choose_solver(evidence: Evidence) -> SolverName:
     """Pick a solver by size and structure; reports that lie elsewhere are only passed over."""
-    if not evidence.held:
-        return "passes"
+    return _choose_in_memory(evidence) if evidence.held else "passes"
+
+
+def _choose_in_memory(evidence: Evidence) -> SolverName:
     rows, size = rows_by_structure(evidence), evidence.alphabet.size
     outputs, structures = rows.total(), set(rows)
     if structures == {"symbols"}:
@@ -239,9 +246,22 @@ def choose_solver(evidence: Evidence) -> SolverName:
         return _choose_for_bits(size, outputs)
     if _beside_a_line(evidence):
         return _choose_on_a_line(evidence, structures)
+    if "kronecker" in structures:
+        return _choose_for_records(evidence.operator)
     sharp = "planar" in structures and _fineness(evidence) > _SMOOTH_PLANE
-    products = "kronecker" in structures or structures <= _TRANSFORMED
-    return "conjugate" if sharp or products else "columns"
+    return "conjugate" if sharp or structures <= _TRANSFORMED else "columns"
+
+
+def _choose_for_records(law: Operator) -> SolverName:
+    """Weigh a k x k matrix, made by structure and factored, against the products that solve it."""
+    parts, size = parts_of(law), law.shape[1]
+    matrix = sum(work_of(part, pairs=True) for part in parts) + size**3 / 3
+    return "interior" if matrix < _PRODUCTS * sum(map(work_of, parts)) else "conjugate"
+
+
+def _records_by_structure(law: Operator) -> bool:
+    records = all(part.structure == "kronecker" for part in parts_of(law))
+    return records and sooner_by_structure(law)
 
 
 def _choose_for_bits(size: int, outputs: int) -> SolverName:

@@ -5,18 +5,16 @@ from itertools import combinations
 
 import numpy as np
 from scipy.linalg import null_space, qr
-from scipy.linalg.lapack import dpotrf
 
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.domain.mechanisms.each import Silent
+from freewill.domain.mechanisms.matrix import clearly_of_full_rank
 from freewill.domain.mechanisms.parameters import of_full_rank
 from freewill.stats.evidence import Evidence, by_attribute, checked_evidence
 from freewill.stats.groups import Group
 
 SINGULAR = 1e-10
-_CLEAR = 1e-12
-"""Least eigenvalue of A A' over their sum from which no singular value is near SINGULAR."""
 _OBSERVED = 4
 """Observed outputs a value that are taken, where not all outputs can be listed."""
 _WORK = 2e10
@@ -65,9 +63,7 @@ def unresolved_directions(evidence: Evidence) -> int | None:
         if not enough:
             continue
         squares += laws[-1] @ laws[-1].T
-        # Of full rank by a wide margin, in a few products: most laws are, the first one alone.
-        _, singular = dpotrf(squares - _CLEAR * np.trace(squares) * np.eye(len(squares)))
-        if not singular:
+        if clearly_of_full_rank(squares):
             return 0
     lost = lost_directions(np.hstack(laws))
     return lost if lost == 0 or all(map(_known, evidence.groups)) else None

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr, xlogy
+from scipy.special import ndtr
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.stats.choice.model import ChoiceModel
@@ -327,9 +327,12 @@ def rooted_deviance(apart: FloatArray, mean: FloatArray) -> FloatArray:
     array([-2.   ,  0.   ,  1.243])
     """
     count = np.maximum(mean + apart, 0.0)
+    # The mean of what is next to impossible may be too small to divide by, but has a logarithm.
+    with np.errstate(all="ignore"):
+        halves = count * (np.log(count) - np.log(mean))
+    halves[count == 0] = 0.0
+    halves += mean - count
     near = np.abs(apart) < _NEAR * mean
-    excess = np.divide(apart, mean, out=np.zeros(near.shape), where=near)
-    series = mean * excess * excess * (0.5 - excess / 6)
-    # The mean of what is next to impossible may be too small to divide by.
-    far = xlogy(count, count) - xlogy(count, mean) - count + mean
-    return np.asarray(np.sign(apart) * np.sqrt(2 * np.where(near, series, np.maximum(far, 0.0))))
+    excess = apart[near] / mean[near]
+    halves[near] = mean[near] * excess * excess * (0.5 - excess / 6)
+    return np.asarray(np.copysign(np.sqrt(2 * np.maximum(halves, 0.0)), apart))
