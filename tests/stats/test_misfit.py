@@ -13,6 +13,7 @@ import freewill as fw
 from cli_cases import run, run_json
 from forged_cases import FOUR, LINE, TRUTH, honest, with_forged
 from freewill.io.evidence_file import save_evidence
+from freewill.stats import misfit
 from freewill.stats.explanations import CHOICE, EPSILON, FORGED, Hypothesis, Misfit
 
 PAIR = (fw.Geometric(LINE, 0.7), fw.KRR(LINE, 3.0))
@@ -130,6 +131,14 @@ def test_what_is_plausible_is_near_the_best(pairs, level):
     assert (misfit.winner is not None) == (not misfit.holds and len(plausible) == 1)
     assert misfit.verdict.startswith("nothing speaks against") == misfit.holds
     assert ("cannot be told apart" in misfit.verdict) == (not misfit.holds and len(plausible) > 1)
+
+
+@pytest.mark.parametrize(("most", "tried"), [(28, False), (29, True)])
+def test_all_values_are_singled_out_where_their_coefficients_are_few(monkeypatch, most, tried):
+    monkeypatch.setattr(misfit, "_MOST_COEFFICIENTS", most)
+    evidence = chosen(np.full(30, 0.5), 1, 600)
+    cost, _ = next(misfit._single_values(evidence, [], (1e-6, 100)), (None, None))
+    assert cost == (0.0 if tried else None)
 
 
 def test_what_cannot_be_judged_is_left_out_with_its_reason():
