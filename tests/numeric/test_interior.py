@@ -56,8 +56,8 @@ def test_predictor_and_corrector_need_few_steps(name, ceiling):
 
 
 def test_the_start_and_the_centre_save_steps():
-    """All of the above take 309; with a step less of EM, or a dual further inside, four more."""
-    assert sum(solve(few(name, seed)).steps for name in MIXTURES for seed in range(6)) <= 311
+    """All of the above take 245."""
+    assert sum(solve(few(name, seed)).steps for name in MIXTURES for seed in range(6)) <= 247
 
 
 def test_centring_saves_steps_from_the_corners():
