@@ -179,6 +179,9 @@ def test_pages_mix_early_and_late_reports(store):
             if len(batches) == page_rows(13):
                 # Of 1,260 rows about 63 of each batch; all of one batch would be 1,000.
                 assert np.bincount(batches, minlength=20).max() < 130
+        sizes = [len(page) for (page,) in view.rows("SELECT content FROM pages")]
+    assert min(sizes) > 0
+    assert sum(sizes) == 20_000 * 13
 
 
 def test_nothing_is_kept_of_when_and_where(store, tmp_path):
