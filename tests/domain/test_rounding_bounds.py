@@ -2,6 +2,7 @@
 
 import random
 from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import freewill as fw
 from freewill.domain.draws.noise import LatticeNoise
 from freewill.domain.guarantees.exact import _Table
-from freewill.domain.guarantees.logarithms import logarithms
+from freewill.domain.guarantees.logarithms import log_up, logarithms
 
 CLOSE = Decimal("1e-60")
 
@@ -50,6 +51,12 @@ def test_an_epsilon_per_unit_is_never_rounded_down(step):
         realised = fw.audit(mechanism, exact=True).realised
         # Multiplied, for a quotient would be rounded again.
         assert truth <= realised * step <= truth + CLOSE
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 3.0, 20.0])
+def test_a_logarithm_a_hair_above_a_double_becomes_the_next(epsilon):
+    ratio = Fraction(Decimal(epsilon).exp()) * (1 + Fraction(1, 10**150))
+    assert log_up(ratio) == np.nextafter(epsilon, np.inf)
 
 
 def test_maps_are_never_rounded_down():
