@@ -5,11 +5,13 @@ from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 import freewill as fw
 from freewill.errors import EvidenceError
+from freewill.io import parquet_pages
 from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.io.evidence_head import check_rows
 from freewill.io.parquet_pages import _Reader
@@ -96,3 +98,16 @@ def test_a_struct_with_a_field_of_no_kind_is_none(kind):
     """11 is a map, which no head of Parquet has."""
     with pytest.raises(ValueError, match="a struct that is none"):
         _Reader(BytesIO(bytes([0x10 | kind, 0, 0])), 0, 3).struct()
+
+
+@pytest.mark.parametrize(("rows", "refused"), [(60, False), (70, True)])
+def test_a_long_value_that_every_row_repeats_is_refused(tmp_path, monkeypatch, rows, refused):
+    """A dictionary has it once, whatever it unfolds to."""
+    monkeypatch.setattr(parquet_pages, "ROW_GROUP_BYTES", 1 << 16)
+    path = tmp_path / "e.parquet"
+    parquet.write_table(pa.table({"bits": pa.array([b"x" * 1024] * rows)}), path)
+    if not refused:
+        parquet_pages.refuse_bombs(path)
+        return
+    with pytest.raises(EvidenceError, match=r"the bits of .* unfolded, needs"):
+        parquet_pages.refuse_bombs(path)

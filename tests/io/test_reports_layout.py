@@ -202,3 +202,12 @@ def test_names_of_columns_are_quoted_for_duckdb():
 def test_duckdb_tells_percent_and_nothing_before_it_begins(told, share):
     running = SimpleNamespace(connection=SimpleNamespace(query_progress=lambda: told))
     assert duckdb.Running.progress(running) == share
+
+
+def test_of_a_report_and_a_value_each_line_has_one(tmp_path):
+    report, value = '{"mechanism": "a", "report": 1}', '{"mechanism": "a", "value": "2"}'
+    mixed = text(tmp_path, "mixed.ndjson", f"{report}\n{value}\n")
+    assert read_reports(mixed, SURVEY) == fw.collect([(SURVEY.find("a"), [1, 2])])
+    both = text(tmp_path, "both.ndjson", f'{report}\n{report[:-1]}, "value": "2"}}\n')
+    with pytest.raises(ReportError, match="'report' and 'value'"):
+        read_reports(both, SURVEY)
