@@ -10,7 +10,7 @@ import pytest
 import freewill as fw
 from freewill.domain.draws.noise import LatticeNoise
 from freewill.domain.guarantees.exact import _Table
-from freewill.domain.guarantees.logarithms import log_up, logarithms
+from freewill.domain.guarantees.logarithms import log_up, logarithms, widest
 
 CLOSE = Decimal("1e-60")
 
@@ -76,6 +76,13 @@ def test_maps_are_never_rounded_down():
         )
         realised = fw.audit(mechanism, exact=True).realised
         assert truth <= realised <= truth + CLOSE
+
+
+def test_labels_too_many_to_compare_are_at_most_twice_as_far_as_from_the_first(monkeypatch):
+    labels = fw.Categorical(list("abcd"))
+    assert widest(labels) == 1
+    monkeypatch.setitem(widest.__globals__, "_COMPARED", 3)
+    assert widest(labels) == 2
 
 
 class Words:
