@@ -18,6 +18,7 @@ from freewill.collector.answers import RefusedError
 from freewill.collector.database import StoreBusyError, StoreError, StoreFullError
 from freewill.collector.keys import keys_of
 from freewill.collector.reading import read_store
+from freewill.collector.rounds import surveys_in_words
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store
 from freewill.collector.surveys import (
@@ -179,6 +180,9 @@ def test_pages_mix_early_and_late_reports(store):
             if len(batches) == page_rows(13):
                 # Of 1,260 rows about 63 of each batch; all of one batch would be 1,000.
                 assert np.bincount(batches, minlength=20).max() < 130
+        sizes = [len(page) for (page,) in view.rows("SELECT content FROM pages")]
+    assert min(sizes) > 0
+    assert sum(sizes) == 20_000 * 13
 
 
 def test_nothing_is_kept_of_when_and_where(store, tmp_path):
@@ -389,3 +393,12 @@ def test_a_file_that_may_not_grow_keeps_whole_groups_and_goes_on_when_it_may(tmp
         command, capture_output=True, text=True, check=False, env={**os.environ, **paths}
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(("many", "others"), [(5, False), (6, True)])
+def test_a_store_is_told_by_five_surveys_and_by_whether_there_are_others(store, many, others):
+    for last in range(1, many + 1):
+        line = fw.Linear(0, last)
+        store.add(Survey(line, {"a": fw.KRR(line, 1.0)}))
+    with store.view() as view:
+        assert surveys_in_words(view).endswith(" and others") == others

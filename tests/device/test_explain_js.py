@@ -1,13 +1,11 @@
 """freewill.js says what Python says, from its numbers, and believes none that cannot be true."""
 
-import json
 import re
-import subprocess
 from typing import Any
 
 import numpy as np
 import pytest
-from tools.javascript import MODULE, node
+from tools.javascript import MODULE, evaluated, node
 from tools.javascript.cases import COAST
 
 import freewill as fw
@@ -42,18 +40,12 @@ EPSILONS = (
     300.0,
     700.0,
 )
-RUN = """
-import { readFileSync } from "node:fs";
-const { chancesFrom, explain, mechanismFromSpec } = await import(process.argv[1]);
-const cases = JSON.parse(readFileSync(0, "utf8"));
-const said = ([spec, table, numbers]) => {
-  const mechanism = mechanismFromSpec(spec, table);
+RUN = """(cases) => cases.map(([spec, table, numbers]) => {
+  const mechanism = registry.mechanismFromSpec(spec, table);
   const { size } = mechanism.alphabet;
-  const law = [0, size >> 1, size - 1].map((index) => chancesFrom(mechanism, index));
-  return { ...explain(mechanism, numbers), law: law.map((row) => row && [...row]) };
-};
-console.log(JSON.stringify(cases.map(said)));
-"""
+  const rows = [0, size >> 1, size - 1].map((index) => law.chancesFrom(mechanism, index));
+  return { ...explain.explain(mechanism, numbers), law: rows.map((row) => row && [...row]) };
+})"""
 
 
 needs_node = pytest.mark.skipif(not node(), reason="needs Node 19 or newer")
@@ -65,12 +57,7 @@ def explained(offered, numbers):
         [one.spec(), one.law().tolist() if one.name == "shokri" else None, given]
         for one, given in zip(offered, numbers, strict=True)
     ]
-    command = ["node", "--input-type=module", "-e", RUN, (MODULE / "freewill.js").as_uri()]
-    done = subprocess.run(
-        command, input=json.dumps(cases), capture_output=True, text=True, check=False, timeout=600
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return evaluated(RUN, cases)
 
 
 def cases():

@@ -185,8 +185,8 @@ def test_reports_are_remembered_and_foreign_ones_refused():
 
 
 def test_reports_at_the_ends_are_reports():
-    spec = programmed(SMALL, 1.0, buckets=12).for_devices()
-    asked = [["groups", "7:10"], ["groups", "0:0"], ["groups", "7:12"], ["signs", "0"]]
+    spec = programmed(SMALL, 1.0, buckets=18).for_devices()
+    asked = [["groups", "7:17"], ["groups", "0:0"], ["groups", "7:18"], ["signs", "0"]]
     body = """({spec, asked}) => {
       const read = survey.Survey.parse(spec);
       return asked.map(([name, text]) => read.find(name).gives(text));

@@ -74,8 +74,16 @@ def hostile_logs():
 @skipped(node(), "Node 18 or newer")
 def test_both_languages_judge_a_log_alike():
     hostile = list(hostile_logs())
-    good, *found = in_node("logs", {"given": [LOG, *hostile]})
-    assert good == fw.verify_log(LOG)
+    whole = [(LOG, None), (LOG, HEAD), ([], ""), (LOG[:2], HEAD), ([], HEAD)]
+    told = in_node("logs", {"given": [*whole, *((one, None) for one in hostile)]})
+    good, again, none, *short = told[: len(whole)]
+    found = told[len(whole) :]
+    assert good == again == fw.verify_log(LOG)
+    assert none == []
+    for (entries, head), said in zip(whole[3:], short, strict=True):
+        with pytest.raises(SurveyError) as caught:
+            fw.verify_log(entries, head)
+        assert said["error"] == str(caught.value)
     for entries, said in zip(hostile, found, strict=True):
         try:
             ours = fw.verify_log(entries)
@@ -102,6 +110,8 @@ def test_a_device_finds_its_survey_in_the_log_or_refuses():
         ([text, own, place, LOG, {"number": 2, "head": heads[1]}], None),
         ([text, own, place, LOG, {"number": 2, "head": heads[0]}], "rewritten or shortened"),
         ([text, own, place, LOG[:2], {"number": 3, "head": HEAD}], "rewritten or shortened"),
+        ([text, own, place, LOG, {"number": 1, "head": HEAD}], "rewritten or shortened"),
+        ([text, own, place, LOG, {"number": 0, "head": ""}], None),
         ([text, own, {"number": 1, "head": HEAD}, LOG], "is not in the log"),
         ([text, own, {"number": 9, "head": HEAD}, LOG], "is not in the log"),
         ([text, own, {"number": 3, "head": HEAD}, LOG], "is not in the log"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.domain.alphabets.base import checked_indices, checked_integer
+from freewill.domain.alphabets.base import LARGEST, checked_indices, checked_integer
 
 
 @pytest.mark.parametrize("indices", [[-1], [3], [0, 3], [2, -1], [-1, 3], [[0, 1], [2, 3]]])
@@ -136,3 +136,9 @@ def test_positions_and_centres():
     np.testing.assert_allclose(grid.decode(np.arange(6)), expected)
     assert grid.decode(4).tolist() == [3, 7.5]
     assert grid.decode([[0, 1], [2, 3]]).shape == (2, 2, 2)
+
+
+def test_a_grid_has_as_many_cells_as_doubles_count_and_no_more():
+    assert fw.Grid(LARGEST // 4, 4, cell=1.0).size == LARGEST
+    with pytest.raises(fw.AlphabetError):
+        fw.Grid(LARGEST // 4 + 1, 4, cell=1.0)

@@ -154,3 +154,19 @@ def test_tiny_epsilons_are_drawn_one_by_one():
     mine = fw.Family(fw.PlanarGeometric, grid, (1e-14, 5e-13), step=1e-15)
     reports = mine.obfuscate(np.zeros(50, int), np.random.default_rng(1))
     assert mine.output_space.checked(reports, "family").shape == (50, 3)
+
+
+def test_offsets_are_left_to_doubles_only_where_these_cannot_err(monkeypatch):
+    """The exponents add up to `linear`: what doubles may be off by grows with it."""
+    real, doubts = each.decided, []
+
+    def decided(words, chances, doubt, exact, rng):
+        if isinstance(doubt, np.ndarray):
+            doubts.extend(doubt.tolist())
+        return real(words, chances, doubt, exact, rng)
+
+    monkeypatch.setattr(each, "decided", decided)
+    law = noise.LatticeNoise.of(0.3, (1.0, 1.0))
+    each.offsets(np.full(50, 0.3), (1.0, 1.0), (9, 9), lambda row: law, np.random.default_rng(1))
+    assert min(doubts) >= noise.DOUBT
+    assert max(doubts) > 1.5 * noise.DOUBT

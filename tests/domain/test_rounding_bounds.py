@@ -2,6 +2,7 @@
 
 import random
 from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import freewill as fw
 from freewill.domain.draws.noise import LatticeNoise
 from freewill.domain.guarantees.exact import _Table
-from freewill.domain.guarantees.logarithms import logarithms
+from freewill.domain.guarantees.logarithms import log_up, logarithms, widest
 
 CLOSE = Decimal("1e-60")
 
@@ -52,6 +53,12 @@ def test_an_epsilon_per_unit_is_never_rounded_down(step):
         assert truth <= realised * step <= truth + CLOSE
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 3.0, 20.0])
+def test_a_logarithm_a_hair_above_a_double_becomes_the_next(epsilon):
+    ratio = Fraction(Decimal(epsilon).exp()) * (1 + Fraction(1, 10**150))
+    assert log_up(ratio) == np.nextafter(epsilon, np.inf)
+
+
 def test_maps_are_never_rounded_down():
     city, side = fw.Grid(3, 2, cell=0.75), Decimal("0.75")
     for epsilon in (0.2, 1.0, 3.0):
@@ -69,6 +76,13 @@ def test_maps_are_never_rounded_down():
         )
         realised = fw.audit(mechanism, exact=True).realised
         assert truth <= realised <= truth + CLOSE
+
+
+def test_labels_too_many_to_compare_are_at_most_twice_as_far_as_from_the_first(monkeypatch):
+    labels = fw.Categorical(list("abcd"))
+    assert widest(labels) == 1
+    monkeypatch.setitem(widest.__globals__, "_COMPARED", 3)
+    assert widest(labels) == 2
 
 
 class Words:

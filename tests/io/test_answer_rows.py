@@ -21,6 +21,7 @@ from answers_cases import (
     travels,
 )
 from freewill.errors import ReportError
+from freewill.io.answers import AnswerColumns
 from freewill.io.reading import InvalidReports, read
 from profiles import examples
 from report_cases import spark_missing
@@ -248,6 +249,19 @@ def test_columns_that_are_missing_or_too_many_are_told(tmp_path, columns, words)
         with pytest.raises(ReportError) as caught:
             read(source, ASKED)
         assert words in str(caught.value)
+
+
+def test_columns_that_differ_by_capitals_alone_are_refused():
+    columns = AnswerColumns.of(ASKED)
+    with pytest.raises(ReportError, match=r"^these rows .*'report\.age'.*'Report\.age'"):
+        columns.check([*columns.names, "Report.age"], "these rows")
+
+
+def test_names_are_read_up_to_the_longest_of_all_questions():
+    coin = fw.Categorical(["yes", "no"])
+    long, short = (fw.Survey(coin, {name: fw.KRR(coin, 1.0)}) for name in ("n" * 99, "n"))
+    limits = AnswerColumns.of(fw.Questionnaire({"one": long, "two": short})).limits
+    assert limits["mechanism"] == limits["mechanism_0"] == 99 > limits["mechanism_1"]
 
 
 def test_bad_questions_are_told():

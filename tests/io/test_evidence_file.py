@@ -1,16 +1,20 @@
 """The head of an evidence file: what cannot be true is refused before anything is read by it."""
 
 import json
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 import freewill as fw
 from freewill.errors import EvidenceError
+from freewill.io import parquet_pages
 from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.io.evidence_head import check_rows
+from freewill.io.parquet_pages import _Reader
 
 LINE = fw.Linear(0, 6)
 GOOD: dict[str, Any] = {
@@ -61,6 +65,8 @@ def test_rows_are_as_many_as_the_outputs_of_all_mechanisms(rows):
         {"periods": [{"start": "2026-11-02"}]},
         {"periods": [{"start": None, "end": None, "parts": [], "groups": []}]},
         {"periods": [{"start": "soon", "end": None, "parts": [], "groups": []}]},
+        {"start": None},
+        {"end": 20261109},
         {"groups": [{"mechanism": 9, "name": "", "outputs": 2, "people": 3}]},
         {"groups": [{"mechanism": -1, "name": "", "outputs": 2, "people": 3}]},
         {"groups": [{"mechanism": 0, "name": "", "outputs": 2, "people": 4}]},
@@ -81,5 +87,27 @@ def test_heads_with_wrong_periods_are_refused(tmp_path, wrong):
     (head if "periods" in wrong else head["periods"][0]).update(wrong)
     meta = {b"freewill evidence": json.dumps(head).encode()}
     parquet.write_table(table.replace_schema_metadata(meta), path)
-    with pytest.raises(EvidenceError):
+    with pytest.raises(EvidenceError) as caught:
         load_evidence(path)
+    types = wrong in ({"start": None}, {"end": 20261109})
+    assert not types or "a period from" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [0, 11, 13])
+def test_a_struct_with_a_field_of_no_kind_is_none(kind):
+    """11 is a map, which no head of Parquet has."""
+    with pytest.raises(ValueError, match="a struct that is none"):
+        _Reader(BytesIO(bytes([0x10 | kind, 0, 0])), 0, 3).struct()
+
+
+@pytest.mark.parametrize(("rows", "refused"), [(60, False), (70, True)])
+def test_a_long_value_that_every_row_repeats_is_refused(tmp_path, monkeypatch, rows, refused):
+    """A dictionary has it once, whatever it unfolds to."""
+    monkeypatch.setattr(parquet_pages, "ROW_GROUP_BYTES", 1 << 16)
+    path = tmp_path / "e.parquet"
+    parquet.write_table(pa.table({"bits": pa.array([b"x" * 1024] * rows)}), path)
+    if not refused:
+        parquet_pages.refuse_bombs(path)
+        return
+    with pytest.raises(EvidenceError, match=r"the bits of .* unfolded, needs"):
+        parquet_pages.refuse_bombs(path)

@@ -2,6 +2,7 @@
 
 import gzip
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -9,10 +10,12 @@ from pyarrow import feather, parquet
 
 import freewill as fw
 from freewill.errors import ReportError
+from freewill.io.engines import duckdb
 from freewill.io.evidence_file import save_evidence
 from freewill.io.files import Files, files_of
 from freewill.io.layout import Part, parts_of
 from freewill.io.reading import read_reports
+from freewill.io.writing import write_reports
 
 LINE = fw.Linear(0, 9)
 SURVEY = fw.Survey(LINE, {"a": fw.KRR(LINE, 1.0)})
@@ -179,3 +182,32 @@ def test_files_that_cannot_be_read_say_so(tmp_path):
     save_evidence(fw.collect([(SURVEY.find("a"), [1])]), tmp_path / "e.parquet")
     with pytest.raises(ReportError, match="holds evidence, not reports"):
         parts(tmp_path / "e.parquet")
+
+
+def test_texts_name_their_column_by_what_stands_in_it(tmp_path):
+    """Values where a survey says which they are; numbers of outputs, which need none, elsewhere."""
+    line = fw.Linear(10, 12)
+    survey = fw.Survey(line, {"a": fw.KRR(line, 1.0)})
+    for given, lines in ((None, ["report", "2"]), (survey, ["value", "12"])):
+        write_reports(tmp_path / "r.csv", [("a", [2])], survey=given)
+        rows = (tmp_path / "r.csv").read_text().replace('"', "").splitlines()
+        assert [row.split(",")[1] for row in rows] == lines
+
+
+def test_names_of_columns_are_quoted_for_duckdb():
+    assert duckdb._as_texts(["it's", "b"]) == "{'it''s': VARCHAR, 'b': VARCHAR}"
+
+
+@pytest.mark.parametrize(("told", "share"), [(-1.0, 0.0), (0.0, 0.0), (25.0, 0.25), (100.0, 1.0)])
+def test_duckdb_tells_percent_and_nothing_before_it_begins(told, share):
+    running = SimpleNamespace(connection=SimpleNamespace(query_progress=lambda: told))
+    assert duckdb.Running.progress(running) == share
+
+
+def test_of_a_report_and_a_value_each_line_has_one(tmp_path):
+    report, value = '{"mechanism": "a", "report": 1}', '{"mechanism": "a", "value": "2"}'
+    mixed = text(tmp_path, "mixed.ndjson", f"{report}\n{value}\n")
+    assert read_reports(mixed, SURVEY) == fw.collect([(SURVEY.find("a"), [1, 2])])
+    both = text(tmp_path, "both.ndjson", f'{report}\n{report[:-1]}, "value": "2"}}\n')
+    with pytest.raises(ReportError, match="'report' and 'value'"):
+        read_reports(both, SURVEY)

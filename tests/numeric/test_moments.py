@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import freewill as fw
 from freewill.core.types import FloatArray
 from freewill.numeric.operators.moments import BitMoments, ListedMoments
+from freewill.numeric.operators.sampled import SampledLaw
 from profiles import examples
 
 LINE, CITY, MENU = fw.Linear(0, 5), fw.Grid(3, 2, cell=0.5), fw.Categorical(list("abcdef"))
@@ -113,3 +114,28 @@ def test_bits_are_never_listed():
     scores = operator.forward(direction) / operator.forward(np.full(1000, 1e-3))
     error = np.std(scores**2) / np.sqrt(100_000)
     assert abs(np.mean(scores**2) - variance) < 4 * error
+
+
+def test_no_drawn_output_counts_for_less_than_a_tenth_of_what_it_did():
+    """Sums of eight outputs cannot be made 1: one of them would count for less than nothing."""
+    bits = fw.RAPPOR(LINE, 1.0)
+    drawn = bits.obfuscate(np.arange(8) % 6, np.random.default_rng(1))
+    operator = bits.operator(np.unique(drawn, axis=0))
+    before = 1 / (8 * operator.forward(np.full(6, 1 / 6)))
+    shares = SampledLaw(operator).mass / before
+    assert shares.min() == pytest.approx(0.1)
+    assert shares.max() > 1
+
+
+def test_sums_of_each_bit_vanish_as_time_goes_by():
+    """E_p e^(-t gain T), T = sum v_x theta_x, over all outputs written out."""
+    theta = thetas(3, 2.0)
+    bits = fw.RAPPOR(LINE, 2.0)
+    moments = bits.moments(theta)
+    rows = np.arange(64)[:, None] >> np.arange(6) & 1
+    chance = np.where(rows, moments.flip, 1 - moments.flip).prod(axis=1)
+    law = chance * (1 + moments.gain * rows @ theta) / (1 + moments.gain * moments.flip)
+    assert law.sum() == pytest.approx(1)
+    for time in (0.0, 0.5, 3.0):
+        expected = law @ np.exp(-time * moments.gain * rows @ theta)
+        assert moments.fading(time) == pytest.approx(expected, rel=1e-12)

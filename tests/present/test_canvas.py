@@ -52,6 +52,7 @@ def test_axes_of_ones_own_are_as_many_as_panels():
         figure, panels = canvas.blank_panels(4, 1.0, "not mine", given)
         assert panels == list(grid.flat)
         assert figure is grid[0, 0].get_figure()
+    assert canvas.blank_panels(1, 1.0, "", grid[0, 0]) == (grid[0, 0].get_figure(), [grid[0, 0]])
     for wrong in (grid[0], grid[0, 0], [1, 2, 3, 4], "abcd"):
         with pytest.raises(FreewillError, match="this picture has 4 panels"):
             canvas.given_axes(wrong, 4)

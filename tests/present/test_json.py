@@ -50,6 +50,7 @@ def test_estimates_of_every_alphabet(alphabet, valid):
     document = valid(estimate.to_dict(), "estimate")
     assert document["theta"] == estimate.theta.tolist()
     assert fw.alphabet_from_spec(document["alphabet"]) == alphabet
+    assert np.shape(document["values"]) == np.shape(alphabet.decode(np.arange(alphabet.size)))
     assert document["intervals"] is document["checks"] is None
     if alphabet.plane is not None:
         bins = valid(

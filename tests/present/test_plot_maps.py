@@ -9,11 +9,11 @@ import pytest
 
 import freewill as fw
 from freewill.domain.alphabets.groups import as_groups, coarser
-from freewill.domain.background import Background
+from freewill.domain.background import Background, Feature
 from freewill.present import geojson, plots
 from freewill.present.canvas import Ground
 from freewill.present.comparison import comparison
-from freewill.present.under import centre_of
+from freewill.present.under import LAND, WATER, centre_of, ring_area
 from map_cases import TOWN, town_survey
 
 SURVEY = town_survey(0.6)
@@ -42,6 +42,8 @@ def test_districts_are_drawn_over_their_cells():
 
 
 def test_the_background_lies_under_translucent_cells_with_its_names():
+    from matplotlib.colors import to_hex  # noqa: PLC0415
+
     figure = plots.picture(GRID, {"estimate": THETA}, background=UNDER)
     axes, (_, names) = figure.axes[0], shown(figure)
     image = axes.images[-1]
@@ -50,7 +52,14 @@ def test_the_background_lies_under_translucent_cells_with_its_names():
     assert len(fills) == 10
     assert all(patch.get_zorder() < image.get_zorder() for patch in fills)
     assert {"Old Harbour", "The Sound", "Lighthouse", "made up"} <= set(names)
+    areas = [one for one in Background.of(UNDER, GRID).features if one.form == "Polygon"]
+    areas.sort(key=lambda one: -abs(ring_area(one.parts[0])))
+    for patch, area in zip(fills, areas, strict=True):
+        np.testing.assert_array_equal(patch.get_path().vertices, area.parts[0])
+        colour = WATER if area.kind == "water" else LAND
+        assert to_hex(patch.get_facecolor()).upper() == colour
     assert axes.get_xlim() == pytest.approx(GRID.reach[1])
+    assert axes.get_ylim() == pytest.approx(GRID.reach[0])
     # Cells and shapes share their axes: the name of a district stands in its cells.
     (harbour,) = (text for text in axes.texts if text.get_text() == "Old Harbour")
     areas = [one for one in Background.of(UNDER, GRID).features if one.kind == "area"]
@@ -62,6 +71,14 @@ def test_names_stand_inside_their_shapes():
     for feature in Background.of({"geojson": TOWN}, GRID).features:
         if feature.form == "Polygon":
             assert feature.holds(centre_of(feature)), feature.name
+
+
+def test_a_name_stands_as_far_from_all_sides_as_it_can():
+    square = [[0, 0], [8, 0], [8, 8], [0, 8], [0, 0]]
+    bent = [[0, 0], [8, 0], [8, 2], [2, 2], [2, 16], [0, 16], [0, 0]]
+    for ring, middle in ((square, (4, 4)), (bent, (1, 1))):
+        area = Feature("area", "Town", "Polygon", (np.array(ring, dtype=float),))
+        assert centre_of(area) == middle
 
 
 def test_a_picture_lies_where_its_box_is():

@@ -38,6 +38,21 @@ def test_intervals_are_a_second_map_of_half_their_length():
     panels = [axes for axes in figure.axes if axes.images]
     half = 50 * (np.asarray(sure.high) - np.asarray(sure.low)).reshape(5, 3)
     assert np.asarray(panels[1].images[0].get_array()) == pytest.approx(half)
+    titles = [axes.get_title(loc="left") for axes in panels]
+    assert titles == ["share", "95 % intervals"]
+    assert len(picture_of(part).axes) == 2  # one map, and its scale
+
+
+@pytest.mark.parametrize(("years", "turned"), [("", 0), (" years and more", 45)])
+def test_names_below_a_map_are_turned_where_they_are_long(years, turned):
+    ages = fw.Categorical([f"{age}{years}" for age in (20, 30, 40, 50)])
+    votes = fw.Categorical(["yes", "no"])
+    each = fw.Each(vote=fw.KRR(votes, 5.0), age=fw.KRR(ages, 4.0))
+    part = fw.gibu(fw.collect([(each, each.obfuscate(np.arange(80) % 8))])).marginal("vote", "age")
+    axes = picture_of(part).axes[0]
+    below, aside = axes.get_xticklabels()[0], axes.get_yticklabels()[0]
+    assert (below.get_rotation(), below.get_ha()) == (turned, "right" if turned else "center")
+    assert (aside.get_rotation(), aside.get_ha()) == (0, "right")
 
 
 def test_many_values_are_named_by_a_few():
@@ -54,6 +69,10 @@ def test_a_condition_stands_beside_everybody(last, bars):
     if bars:
         widths = [patch.get_width() for patch in axes.patches[:5]]
         assert widths == pytest.approx((100 * part.theta).tolist())
+        sure, (_, _, (drawn,)) = part.intervals(), axes.containers[1]
+        ends = np.array(drawn.get_segments())[:, :, 0]
+        assert ends == pytest.approx(100 * np.stack([sure.low, sure.high], axis=1))
+        assert figure.get_size_inches()[0] < 8  # it fits a page
 
 
 def test_three_attributes_have_no_picture():

@@ -66,6 +66,10 @@ def test_a_long_trend_is_printed_by_its_ends():
     assert lines[1].startswith("the mean changes (p ")
     assert lines[1].endswith(")")
     assert " a week (" in lines[1]
+    assert "more" not in "".join(lines)
+    (axes,) = found.plot().axes
+    assert axes.get_ylabel() == "mean"
+    assert [text.get_text() for text in axes.get_xticklabels()] == list(found.periods)
     many = {f"week {number:02d}": one for number, one in enumerate([*weeks(LINE, 4).values()] * 4)}
     text = str(fw.trend(many, "mean", equal=True))
     assert "  4 periods more" in text

@@ -3,6 +3,7 @@
 import struct
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -61,6 +62,7 @@ def test_axes_are_labelled_with_units(tmp_path, drawn):
     axes = drawn[0].axes[0]
     assert axes.get_xlabel() == "age (years)"
     assert axes.get_ylabel() == "share of people (%)"
+    assert drawn[0].get_size_inches().tolist() == [8.4, 4.4]  # it fits a page
 
 
 def test_a_line_shows_percentages_over_the_truth(tmp_path, drawn):
@@ -93,6 +95,18 @@ def test_the_truth_is_the_first_map(tmp_path, drawn):
     first, second, _ = drawn[0].axes
     assert [first.get_title(loc="left"), second.get_title(loc="left")] == ["truth", "GIBU"]
     assert first.images[0].get_array()[0, 0] == 100
+
+
+def test_mechanisms_are_named_with_how_often_a_guess_is_right():
+    compared = [
+        SimpleNamespace(name=name, success=success, emd=SimpleNamespace(value=value, error=0.1))
+        for name, success, value in (("k-rr", 0.25, 2.0), ("rappor", None, 3.0))
+    ]
+    given = SimpleNamespace(compared=compared, people=900, truth="uniform", alphabet=AGES)
+    axes = plots.mechanisms(given).axes[0]
+    assert [text.get_text().strip() for text in axes.texts] == ["guessed 25 %", ""]
+    assert [bar.get_width() for bar in axes.patches] == [2.0, 3.0]
+    assert axes.get_title(loc="left") == "900 people, truth: uniform"
 
 
 def test_bars_carry_the_labels(tmp_path, drawn):

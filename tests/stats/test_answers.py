@@ -116,10 +116,20 @@ def test_a_cross_table_has_margins_and_intervals(fit):
     assert (table.low <= table.high).all()
     sure = fit.marginal("commute").intervals(level=0.9)
     assert table.low[-1, :-1] == pytest.approx(sure.low)
+    assert table.low[-1, -1] == table.high[-1, -1] == 1
     text = str(table).splitlines()
     assert text[1].split() == ["car", "bus", "bicycle", "all"]
     assert len(text) == 7
     assert "90% intervals" in text[0]
+    plain = str(fit.marginal("age", "commute")).splitlines()
+    assert plain[1:] == fit.marginal("age", "commute").cross().lines()
+
+
+def test_the_advice_below_a_cross_table_is_about_its_cells():
+    pair = fw.Each(age=fw.KRR(AGES, 1.0), commute=fw.KRR(MODES, 1.0))
+    reports = pair.obfuscate(np.arange(60) % 12, np.random.default_rng(0))
+    table = fw.gibu(fw.collect([(pair, reports)])).marginal("age", "commute").cross(0.9)
+    assert " of 12 have a standard error" in table.advice
 
 
 def test_tables_pages_and_json(fit):

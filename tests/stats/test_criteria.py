@@ -1,12 +1,17 @@
 """What decides between explanations: a basis's cost, both stages of equality, dropped atoms."""
 
 import math
+from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import freewill as fw
 from forged_cases import acquit_others
+from freewill.stats.choice import aware
+from freewill.stats.choice import fit as fitting
+from freewill.stats.choice.bases import Basis
 from freewill.stats.difference import smooth_differences
 from freewill.stats.equality import Scores, by_formula, whitened
 from freewill.stats.work import Work
@@ -25,6 +30,39 @@ def test_a_basis_that_stays_free_costs_half_a_logarithm(people):
     assert free.criterion == pytest.approx(people * free.log_likelihood, abs=1e-6)
     for tried in stays:
         assert free.criterion - tried.criterion == pytest.approx(math.log(people) / 2, abs=1e-6)
+
+
+@pytest.mark.parametrize("people", [400, 4000])
+def test_a_basis_is_fitted_that_promises_more_than_half_a_logarithm(people, monkeypatch):
+    """By the score, or all of them where none does; nothing where free choice is not rejected."""
+    monkeypatch.setattr(aware, "first_spread", lambda score: (1.0, score))
+    model = SimpleNamespace(people=people)
+    free = SimpleNamespace(place=SimpleNamespace(score=lambda promised: promised))
+    cost = math.log(people) / 2
+    for promised, doubt in ((cost + 0.1, cost), (cost - 0.1, 0.0)):
+        bases = [1e9, 0.5, promised]  # the first is free choice
+        found = aware._doubt(model, bases, free, SimpleNamespace(holds=False))
+        assert found == pytest.approx((doubt, promised - cost))
+        for check in (None, SimpleNamespace(holds=True)):
+            assert aware._doubt(model, bases, free, check) == (math.inf, -math.inf)
+
+
+@dataclass
+class Narrow:
+    criterion: float
+
+
+@pytest.mark.parametrize(("df", "coefficients"), [(0.5, 1), (4.0, 1), (10.0, 4)])
+def test_to_choose_one_function_costs_half_a_logarithm_a_coefficient(df, coefficients, monkeypatch):
+    """Of ten that the reports decide for two contrasts each has five: four beside the first."""
+    monkeypatch.setattr(fitting, "fit", lambda *given: Narrow(100.0))
+    basis = Basis("two", np.linspace(-1, 1, 10).reshape(5, 2))
+    law = SimpleNamespace(functions=basis, coefficients=np.eye(3)[:, :2], spread=1.0, df=df)
+    model = SimpleNamespace(people=4000, logits=lambda *given: None)
+    found = fitting.narrowed(model, law, None, 0.0)
+    assert 100 - found.criterion == pytest.approx(coefficients * math.log(4000) / 2)
+    for alone in ({"spread": 0.0}, {"coefficients": np.eye(3)[:, :1]}):
+        assert fitting.narrowed(model, SimpleNamespace(**{**vars(law), **alone}), None, 0.0) is None
 
 
 def test_differences_between_neighbours_are_seen_by_the_second_stage_alone():

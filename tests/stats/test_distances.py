@@ -96,6 +96,21 @@ def test_bits_beyond_reach_go_on_from_the_last_that_are_simulated(monkeypatch):
     assert far.mean == pytest.approx(first, rel=1e-3)
 
 
+def test_light_surveys_are_simulated_and_others_to_first_order(monkeypatch):
+    asked = []
+
+    def drawn(self, place, simulate, accuracy):
+        asked.append((SIZES[place], simulate))
+        return np.ones(9)
+
+    monkeypatch.setattr(Distances, "_drawn", drawn)
+    monkeypatch.setattr(Distances, "_ratio", lambda self, place, accuracy: (1.0, 0.0))
+    some = design_of(ZIPF, bits=1.0).distances
+    for people in (10, 1000, 10**6):
+        some._step(SIZES.index(people), 0.1)
+    assert asked == [(10, True), (1000, True), (10**6, False)]
+
+
 def test_few_people_who_decide_are_simulated_further(monkeypatch):
     monkeypatch.setattr(distances, "_BITS", 2000)
     plain, few = design_of(ZIPF, bits=1.0), design_of(ZIPF, bits=0.999, sharp_bits=0.001)

@@ -67,8 +67,10 @@ def test_what_nothing_contradicts_is_left_out_or_refused():
     with pytest.raises(fw.EvidenceError, match="for age and vote alike"):
         fw.check_fit(answers([each], 500, seed=0))
     both = [each, fw.Each(each.alphabet, age=fw.KRR(fw.Linear(0, 4), 2.0), vote=each.parts[1])]
-    check = fw.check_fit(answers(both, 2000, seed=1))
+    rare = fw.Each(each.alphabet, age=fw.KRR(fw.Linear(0, 4), 0.5), vote=each.parts[1])
+    check = fw.check_fit(answers(both, 2000, seed=1) + answers([rare], 9, seed=2))
     assert "vote: k-rr(epsilon=1.5)" in check.left_out
+    assert "9" in check.left_out["age: k-rr(0..4, epsilon=0.5)"]
     assert {one.name.split(":")[0] for one in check.groups} >= {"age"}
 
 

@@ -11,8 +11,9 @@ from scipy.optimize import minimize_scalar
 
 import freewill as fw
 from cli_cases import run, run_json
-from forged_cases import FOUR, LINE, TRUTH, honest, with_forged
+from forged_cases import FOUR, LINE, TRUTH, acquit_others, honest, with_forged
 from freewill.io.evidence_file import save_evidence
+from freewill.stats import misfit
 from freewill.stats.explanations import CHOICE, EPSILON, FORGED, Hypothesis, Misfit
 
 PAIR = (fw.Geometric(LINE, 0.7), fw.KRR(LINE, 3.0))
@@ -130,6 +131,27 @@ def test_what_is_plausible_is_near_the_best(pairs, level):
     assert (misfit.winner is not None) == (not misfit.holds and len(plausible) == 1)
     assert misfit.verdict.startswith("nothing speaks against") == misfit.holds
     assert ("cannot be told apart" in misfit.verdict) == (not misfit.holds and len(plausible) > 1)
+
+
+def test_the_gain_of_forged_reports_is_that_of_their_atoms_less_their_cost(monkeypatch):
+    """Beside log N an atom, which the score has: (sum log(1 + n phi^2 / w) + log n) / 2."""
+    acquit_others(monkeypatch)
+    evidence = with_forged(honest(PAIR, 3, 8000), PAIR[1], 5, 400)
+    found = next(one for one in fw.explain_misfit(evidence).explanations if one.kind == FORGED)
+    fit, n = found.model.fit, evidence.people
+    sizes, weights = fit.forged[fit.atoms], evidence.weights[fit.atoms]
+    volume = float(np.log1p(n * sizes**2 / weights).sum())
+    higher = found.model.score - n * fw.gibu(evidence).log_likelihood
+    assert fit.atoms.size
+    assert found.gain == pytest.approx(higher - (volume + math.log(n)) / 2, abs=0.05)
+
+
+@pytest.mark.parametrize(("most", "tried"), [(28, False), (29, True)])
+def test_all_values_are_singled_out_where_their_coefficients_are_few(monkeypatch, most, tried):
+    monkeypatch.setattr(misfit, "_MOST_COEFFICIENTS", most)
+    evidence = chosen(np.full(30, 0.5), 1, 600)
+    cost, _ = next(misfit._single_values(evidence, [], (1e-6, 100)), (None, None))
+    assert cost == (0.0 if tried else None)
 
 
 def test_what_cannot_be_judged_is_left_out_with_its_reason():

@@ -130,8 +130,8 @@ def test_each_period_is_estimated_without_bias_whatever_people_choose(monkeypatc
 @pytest.mark.parametrize("way", ["by_people", "by_cells"])
 def test_people_are_exchanged_by_the_law_of_tables(monkeypatch, way):
     monkeypatch.setattr(permutation, "_MOVED", 12_000)
-    people, counts = np.array([5, 0, 7]), np.array([3, 8, 1])
-    one = permutation._Exchange(counts, people, np.zeros((3, 3, 1)))
+    people, counts = np.array([5, 0, 7]), np.array([3, 5, 3, 1])
+    one = permutation._Exchange(counts, people, np.zeros((3, 4, 1)))
     drawn = getattr(one, way)(np.random.default_rng(0), 4000)
     assert np.all(drawn.sum(axis=2) == people)
     assert np.all(drawn.sum(axis=1) == counts)

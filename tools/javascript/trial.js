@@ -110,9 +110,9 @@ export const TRIALS = {
     return given.map(rows);
   },
 
-  /** Say what becomes of logs of surveys: heads, or why they are refused. */
+  /** Say what becomes of logs of surveys, each with where it must end: heads, or why they are refused. */
   logs(freewill, { given }) {
-    return given.map((/** @type {any} */ one) => answer(freewill, () => freewill.verifyLog(one)));
+    return given.map((/** @type {any} */ [one, head]) => answer(freewill, () => freewill.verifyLog(one, head)));
   },
 
   /** Check surveys against logs; each of them is given as the arguments of checkLogged. */

@@ -1,9 +1,8 @@
 """`python -m tools.mutants.javascript`: small faults in what freewill.js draws by, one at a time.
 
-The oracles are the files of vectors that every client must reproduce: the bytes that a device reads
-and the report that it must give. A fault that leaves all of them as they are has survived. Programs
-are not only drawn by but verified, of which vectors say nothing: there what they leave alive is
-tried by the tests of programs as well.
+The first oracles are the files of vectors that every client must reproduce: the bytes that a device
+reads and the report that it must give. What they leave alive, or say nothing of (programs are not
+only drawn by but verified), is tried by the quick tests of the file.
 """
 
 import argparse
@@ -32,19 +31,21 @@ from tools.mutants.suite import KILLED, SURVIVED, collect, first_failure, forked
 ROOT = HERE.parents[1]
 VECTORS = ROOT / "tests" / "device_vectors.json"
 PROGRAMS = ROOT / "tests" / "program_vectors.json"
-TESTS = ("tests/device/test_programs_verified.py", "tests/device/test_programs_js.py")
 LISTED = HERE.parent / "equivalent_mutants.txt"
-FILES = {
-    "draws": VECTORS,
-    "chances": VECTORS,
-    "exponential": VECTORS,
-    "mechanisms": VECTORS,
-    "programs": PROGRAMS,
+FILES: dict[str, tuple[Path | None, tuple[str, ...]]] = {
+    "draws": (VECTORS, ("freewill_js_numbers", "freewill_js_input")),
+    "chances": (VECTORS, ("freewill_js", "freewill_js_numbers")),
+    "exponential": (VECTORS, ("freewill_js_numbers",)),
+    "mechanisms": (VECTORS, ("freewill_js", "freewill_js_verdicts", "freewill_js_input")),
+    "programs": (PROGRAMS, ("programs_verified", "programs_js", "longitudinal_js")),
+    "composed": (PROGRAMS, ("composed_js",)),
+    "family": (None, ("family_js",)),
+    "law": (None, ("explain_js",)),
+    "log": (None, ("survey_log",)),
 }
-"""What decides a report, with its vectors: coins and tables, the chances they are tossed by, who
-tosses which, and mechanisms that come as data."""
-TESTED = {"programs"}
-"""Files whose faults tests try too."""
+"""What decides a report, with its vectors and its tests: coins and tables, the chances they are
+tossed by, who tosses which, and mechanisms that come as data. Beside it, what people are shown of
+laws, and the log that they verify."""
 _SECONDS = 60
 _TOKENS = re.compile(
     r"""(?P<skip>/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`)
@@ -94,7 +95,10 @@ def faulty(mutant: Mutant, text: str) -> Iterator[Path]:
 
 def verdict(mutant: Mutant, text: str) -> str:
     """Draw all vectors by a copy of the module with the fault in it."""
-    held = json.loads(FILES[mutant.path.stem].read_text(encoding="utf-8"))
+    vectors, _ = FILES[mutant.path.stem]
+    if vectors is None:
+        return "survived"
+    held = json.loads(vectors.read_text(encoding="utf-8"))
     with faulty(mutant, text) as copy:
         job, drawn = copy.with_name("job.json"), copy.with_name("bytes")
         job.write_text(json.dumps({"trial": "streams", "given": held}), encoding="utf-8")
@@ -111,19 +115,26 @@ def verdict(mutant: Mutant, text: str) -> str:
 
 
 def tested(alive: Sequence[tuple[Mutant, str]]) -> dict[Mutant, str]:
-    """Run the tests of programs on each fault, in a fork of one process that has collected them."""
+    """Run its tests on each fault, in a fork of one process that has collected them."""
     verdicts: dict[Mutant, str] = {}
+    places = {stem: [_tests(name) for name in names] for stem, (_, names) in FILES.items()}
 
     def job(items: dict[str, Any]) -> None:
-        tests = list(items.values())
         for mutant, text in alive:
+            own = places[mutant.path.stem]
+            tests = [item for name, item in items.items() if name.partition("::")[0] in own]
             with faulty(mutant, text) as copy:
                 code = forked(partial(_first_failure, tests, copy))
             verdicts[mutant] = {SURVIVED: "survived", KILLED: "killed"}.get(code, "late")
 
+    wanted = sorted({name for mutant, _ in alive for name in places[mutant.path.stem]})
     with tempfile.TemporaryDirectory() as folder:
-        collect(ROOT, job, Path(folder), TESTS)
+        collect(ROOT, job, Path(folder), wanted)
     return verdicts
+
+
+def _tests(name: str) -> str:
+    return f"tests/device/test_{name}.py"
 
 
 def _first_failure(tests: Sequence[Any], copy: Path) -> int:
@@ -133,11 +144,17 @@ def _first_failure(tests: Sequence[Any], copy: Path) -> int:
         return first_failure(tests, [_SECONDS] * len(tests))
 
 
+def _draw(mutant: Mutant) -> bytes:
+    """Order mutants by what they change, the same in every checkout."""
+    name = f"{mutant.path.name} {mutant.number} {mutant.change}"
+    return sha256(name.encode()).digest()
+
+
 def main() -> None:
     """Try the mutants whose names hash lowest, and print what nobody noticed."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutants.javascript", description=__doc__)
     parser.add_argument("--count", default="300", help="how many mutants, or all")
-    parser.add_argument("--file", choices=FILES, help="this file's alone")
+    parser.add_argument("--file", choices=[*FILES], help="this file's alone")
     parser.add_argument("--jobs", type=int, default=2, help="processes of Node")
     options = parser.parse_args()
     if shutil.which("node") is None:
@@ -145,7 +162,7 @@ def main() -> None:
     files = [options.file] if options.file else list(FILES)
     every = [pair for name in files for pair in mutants(MODULE / f"{name}.js")]
     most = len(every) if options.count == "all" else int(options.count)
-    plan = sorted(every, key=lambda pair: sha256(str(pair[0]).encode()).digest())[:most]
+    plan = sorted(every, key=lambda pair: _draw(pair[0]))[:most]
     print(
         f"{len(every):,} mutants in {several(len(files), 'file')}; {len(plan):,} are tried.",
         flush=True,
@@ -153,7 +170,7 @@ def main() -> None:
     with ThreadPoolExecutor(options.jobs) as pool:
         verdicts = pool.map(lambda pair: verdict(*pair), plan)
         found = {mutant: said for (mutant, _), said in zip(plan, verdicts, strict=True)}
-    alive = [pair for pair in plan if found[pair[0]] == "survived" and pair[0].path.stem in TESTED]
+    alive = [pair for pair in plan if found[pair[0]] == "survived"]
     trials = [Trial(mutant, said) for mutant, said in (found | tested(alive)).items()]
     sizes = Counter(mutant.path.name for mutant, _ in every)
     print_outcome(trials, equivalents(LISTED), sizes, lambda path: path.name)

@@ -15,8 +15,8 @@ _SILENT = {"annotation", "returns", "decorator_list", "bases", "type_params"}
 # How thick, how large, in front of what: arguments of drawings that an eye must judge.
 _LOOKS = {
     "alpha", "bbox_to_anchor", "capsize", "elinewidth", "fontsize", "frameon", "height_ratios",
-    "labelrotation", "linewidth", "linewidths", "markersize", "ms", "pad", "pad_inches", "wspace",
-    "zorder",
+    "labelrotation", "linewidth", "linewidths", "markersize", "ms", "nbins", "ncols", "pad",
+    "pad_inches", "wspace", "zorder",
 }  # fmt: skip
 
 _COMPARISONS: dict[type[ast.cmpop], list[type[ast.cmpop]]] = {

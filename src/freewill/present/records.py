@@ -89,11 +89,8 @@ def _name_axes(axes: Axes, asked: Distribution, title: str) -> None:
         places = _few(alphabet)
         names = [plain(name) for name in texts(alphabet, places)]
         long = turned and max(map(len, names)) * len(names) > _TICKS * 4
-        set_ticks(places, names, rotation=turned if long else 0, ha="right")
-    axes.tick_params(axis="x", which="both")
-    if not axes.get_xticklabels() or axes.get_xticklabels()[0].get_rotation() == 0:
-        for label in axes.get_xticklabels():
-            label.set_horizontalalignment("center")
+        middle = "center" if turned and not long else "right"
+        set_ticks(places, names, rotation=turned if long else 0, ha=middle)
 
 
 def _few(alphabet: Alphabet) -> IntArray:

@@ -84,7 +84,7 @@ class Crowd:
         return cls(inside, (inside,) * count, (), fit.information.covariance, None)
 
     @classmethod
-    def of(cls, evidence: Evidence, law: ChoiceLaw | None, start: Start | None = None) -> "Crowd":
+    def of(cls, evidence: Evidence, law: ChoiceLaw | None, start: Start) -> "Crowd":
         """Return the people of evidence, at the most likely theta given the law, pulled inside.
 
         `start` is what that is looked for from.
@@ -92,8 +92,7 @@ class Crowd:
         if law is None:
             return cls.free(OneStep(evidence, start))
         model = ChoiceModel(evidence, default_tolerance(evidence), _STEPS)
-        first = np.full(model.size, 1 / model.size)
-        first = first if start is None else theta_of(start, evidence.alphabet)
+        first = theta_of(start, evidence.alphabet)
         inside = pulled(model.solve(law.choice, first).theta, evidence.people)
         size, mean = inside.size, law.choice @ law.contrasts
         thetas, jacobians = [], []
