@@ -209,9 +209,10 @@ def test_options_that_do_not_fit_the_method(folder):
 
 
 def test_what_did_not_arrive_exits_with_1(folder, tmp_path):
-    result = run("estimate", folder / "monday.parquet", "--max-steps", 1, code=1)
+    exact = ("--tol", "1e-12")
+    result = run("estimate", folder / "monday.parquet", "--max-steps", 1, *exact, code=1)
     assert "max_steps" in result.stderr
-    shown = run_json("estimate", folder / "monday.parquet", "--max-steps", 1, code=1)
+    shown = run_json("estimate", folder / "monday.parquet", "--max-steps", 1, *exact, code=1)
     assert shown["status"] == "max_steps"
     blind = fw.Matrix(AGES, np.full((100, 2), 0.5))
     save_evidence(fw.collect([(blind, [0, 1, 1])]), tmp_path / "blind.parquet")

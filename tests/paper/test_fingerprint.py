@@ -13,7 +13,7 @@ from freewill.paper.mixtures import MIXTURES
 from freewill.paper.results import Row, Store
 from freewill.paper.settings import fingerprint, settings
 
-DRAWS_AND_ANSWERS = "7741254ab056"
+DRAWS_AND_ANSWERS = "38b39dd8018f"
 SOLVED = {
     "max-entropy": "22fab688ef30",
     "vertex": "3f3a12c2fbb4",

@@ -72,6 +72,24 @@ def test_the_gain_of_another_epsilon_is_that_of_the_best_one():
     assert "without regard to any value" in misfit.verdict
 
 
+@pytest.mark.parametrize("nudge", [1 - 1e-6, 1 + 1e-6])
+def test_of_two_groups_that_contradict_each_other_both_epsilons_are_judged(monkeypatch, nudge):
+    """Their scores are equal but for rounding, which must not say who is accused."""
+    line = fw.Linear(0, 4)
+    strong = (fw.KRR(line, 3.0), range(5), [900, 100, 100, 100, 100])
+    weak = (fw.KRR(line, 1.0), range(5), [250] * 5)
+    standardised = misfit.Residuals.standardised
+
+    def nudged(self, values):
+        scores = standardised(self, values)
+        return scores * np.where(self.groups == 0, nudge, 1.0)
+
+    monkeypatch.setattr(misfit.Residuals, "standardised", nudged)
+    best = fw.explain_misfit(fw.collect([strong, weak])).explanations[0]
+    assert (best.kind, round(best.gain)) == (EPSILON, 64)
+    assert best.text.startswith("k-rr(0..4, epsilon=1) sends like epsilon 0.0625")
+
+
 @pytest.mark.later
 def test_the_gain_of_forged_reports_is_that_of_the_model_as_written():
     evidence = with_forged(honest(FOUR, 3), FOUR[3], 27, 500)

@@ -49,7 +49,7 @@ class Shares(Presented):
     900 people, bins of 2 values
       0..1   3.22%
       2..3  73.55%
-      4..5  23.23%
+      4..5  23.22%
     """
 
     estimate: Estimate

@@ -148,7 +148,7 @@ def compare(
     >>> tuesday = fw.collect([(coin, [0], [540]), (coin, [1], [460])])
     >>> print(fw.compare(monday, tuesday))
     they differ (p = 0.01)
-    total variation 0.128 (0.02497 to 0.2201)
+    total variation 0.1... (0.02... to 0.22...)
     95% intervals, one by one, of the other 1,000 people less the one 1,000 people
       yes  -0.1298  (-0.2236 to -0.03592)
       no   +0.1298  (+0.03592 to +0.2236)

@@ -39,6 +39,8 @@ _SPECIAL = (1, 2, 4, 8)
 """Values that alone may choose otherwise: so many are tried."""
 _SIMPLE = ("linear", "quadratic")
 """Choice laws beside which an epsilon is judged."""
+_TIED = 1e-3
+"""Scores that differ by less are one, for rounding decides which is larger."""
 _CLIENTS = 2
 """Departures that are an explanation; more of them are a list of symptoms."""
 
@@ -139,9 +141,10 @@ def _forged(fit: OneStep, exact: Estimate, model: AtomModel, trace: Trace) -> Hy
 def _other_epsilon(fit: OneStep, aware: ChoiceAwareEstimate | None = None) -> Hypothesis:
     """Judge the epsilon that fits worst, by its efficient score and then by the likelihood.
 
-    With a free choice, or beside a choice by value.
+    With a free choice, or beside a choice by value. Scores of two groups are as large as each
+    other: what contradicts one contradicts the other, and the likelihood says which it is.
     """
-    evidence, kind = fit.evidence, EPSILON if aware is None else BOTH
+    evidence = fit.evidence
     if evidence.alphabet.size > _LARGEST:
         raise ParameterError(
             f"epsilons over {several(evidence.alphabet.size, 'value')} are not judged: up to "
@@ -155,12 +158,30 @@ def _other_epsilon(fit: OneStep, aware: ChoiceAwareEstimate | None = None) -> Hy
     (tested,) = np.nonzero(first.epsilons & first.testable)
     if not tested.size:
         raise EvidenceError("no epsilon can be contradicted")
-    scores = first.standardised(first.residuals)
-    place = int(tested[np.argmax(np.abs(scores[tested]))])
-    cost = math.log(evidence.people) / 2 + math.log(len(evidence.groups))
-    gain = float(scores[place]) ** 2 / 2 - cost
-    if aware is None and not gain > 0:
-        return Hypothesis(kind, gain, "no group sends like another", evidence)
+    scores = np.abs(first.standardised(first.residuals)[tested])
+    if aware is None and not scores.max() ** 2 / 2 > _cost(evidence):
+        gain = float(scores.max()) ** 2 / 2 - _cost(evidence)
+        return Hypothesis(EPSILON, gain, "no group sends like another", evidence)
+    worst = tested[scores >= (1 - _TIED) * scores.max()]
+    judged = (_sends_like(fit, aware, first, int(place), skipped) for place in worst)
+    return max(judged, key=lambda one: one.gain)
+
+
+def _cost(evidence: Evidence) -> float:
+    """Return what another epsilon of one of the groups costs, in nats."""
+    return math.log(evidence.people) / 2 + math.log(len(evidence.groups))
+
+
+def _sends_like(
+    fit: OneStep,
+    aware: ChoiceAwareEstimate | None,
+    first: Residuals,
+    place: int,
+    skipped: list[int],
+) -> Hypothesis:
+    """Judge another epsilon of one group, by the likelihood."""
+    evidence, cost = fit.evidence, _cost(fit.evidence)
+    gain = float(first.standardised(first.residuals)[place]) ** 2 / 2 - cost
     departure = fitted(evidence, first, (place,), (1.0,), skipped)
     group, amended = int(first.groups[place]), departure.amended or evidence
     if amended.mechanisms != evidence.mechanisms:
@@ -173,7 +194,7 @@ def _other_epsilon(fit: OneStep, aware: ChoiceAwareEstimate | None = None) -> Hy
             gain = 0.0 if beside.is_free else gain + beside.criterion
     epsilon = epsilon_of(evidence.groups[group].mechanism)
     text = f"{printable(names_of(evidence)[group])} sends like epsilon {departure.sizes[0]:.3g}"
-    return Hypothesis(kind, gain, f"{text}, not {epsilon:g}", amended)
+    return Hypothesis(EPSILON if aware is None else BOTH, gain, f"{text}, not {epsilon:g}", amended)
 
 
 def _volume(evidence: Evidence, theta: FloatArray) -> float:

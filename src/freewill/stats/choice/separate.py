@@ -17,6 +17,9 @@ from freewill.stats.intervals import Intervals, answered, intervals_about
 from freewill.stats.reach import band
 from freewill.stats.weights import Weights
 
+_ROUNDING = 1e-10
+"""An error that is less of what is added up is rounding."""
+
 
 @dataclass(frozen=True, eq=False)
 class Separate:
@@ -88,7 +91,9 @@ class Separate:
         """Return by how many standard errors h'theta is off at most, over rows h."""
         estimated = self.estimated(rows)[0]
         off, error = np.abs(rows @ theta - estimated.values), np.sqrt(estimated.variances)
-        return float(np.divide(off, error, out=np.zeros_like(off), where=error > 0).max(initial=0))
+        # What is the same for every theta is off by rounding alone.
+        unknown = error > _ROUNDING * np.abs(rows).max(axis=1)
+        return float(np.divide(off, error, out=np.zeros_like(off), where=unknown).max(initial=0))
 
     def intervals(
         self, of: Any, level: float, joint: bool, on_row: OnRow | None = None
