@@ -114,13 +114,12 @@ def test_a_commit_that_fails_by_a_fault_of_ours_is_told_once(path, monkeypatch, 
         for _ in range(3):
             assert (await client.post(sent("relaxed", 7))).status == 500
 
-    # Whatever a server that was started before made of uvicorn's loggers.
-    monkeypatch.setattr(logging.getLogger("uvicorn"), "propagate", True)
+    # Whatever a server that was started before made of this logger.
+    logger, lines = logging.getLogger("uvicorn.error"), []
+    monkeypatch.setattr(logger, "handlers", [_Faults(Journal(lines.append, lambda: 0.0))])
+    monkeypatch.setattr(logger, "propagate", False)
     caplog.set_level(logging.ERROR, "uvicorn.error")
     served(work, path)
-    (record,) = [one for one in caplog.records if one.name == "uvicorn.error"]
-    lines = []
-    _Faults(Journal(lines.append, lambda: 0.0)).emit(record)
     assert json.loads(*lines)["kind"] == "TypeError"
     assert "sent" not in lines[0]
 
