@@ -49,6 +49,7 @@ def test_help_loads_nothing_heavy():
     assert done.stdout.endswith("[]\n"), done.stdout
 
 
+@pytest.mark.later
 def test_garbage_is_collected_from_when_a_command_is_loaded():
     script = (
         "import gc, sys\n"

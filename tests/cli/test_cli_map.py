@@ -55,6 +55,7 @@ def test_what_makes_no_map_is_refused(tmp_path, town, options, words):
     assert not (tmp_path / "x.json").exists()
 
 
+@pytest.mark.later
 def test_names_are_taken_from_another_property_which_is_asked_for(tmp_path):
     path, out = tmp_path / "districts.geojson", tmp_path / "homes.json"
     names = [{"GEN": f"Kreis {number}", "nr": number} for number in range(len(TOWN["features"]))]

@@ -114,6 +114,7 @@ def test_a_survey_of_one_question_takes_no_question(tmp_path):
     served(work, tmp_path / "store.db", SURVEY)
 
 
+@pytest.mark.later
 def test_answers_are_what_the_interface_says(tmp_path):
     validator_for = pytest.importorskip("jsonschema_rs").validator_for
     rows, _ = answers(PAIR, 400, np.random.default_rng(6))

@@ -96,6 +96,7 @@ def test_laws_are_told_from_a_choice_by_another_attributes_value():
     assert set(checks["laws"].details["attributes"]) == {"age", "income", "visits"}
 
 
+@pytest.mark.later
 def test_four_questions_with_256_ways_to_answer_are_checked_at_once():
     values = fw.Linear(0, 9)
     product = fw.Product(dict.fromkeys("abcd", values))
