@@ -144,9 +144,9 @@ def test_what_it_certifies_holds_for_many_mixtures(alone, monkeypatch) -> None:
     if alone:
         acquit_others(monkeypatch)
     times = int(os.environ.get("FREEWILL_FUZZ", "1"))
-    numbers = range(20, 20 + 20 * times)  # of all but the rarest families
+    numbers = range(20, 20 + 10 * times)  # of all but the rarest families
     ends = [end for number in numbers if (end := check(enlarged(12, number, 100)))]
-    assert len(ends) >= 7 * times
+    assert len(ends) >= 3 * times
     assert ends.count("certified") >= len(ends) - 1
 
 
