@@ -134,7 +134,6 @@ def test_what_it_certifies_holds(number, monkeypatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.no_cover
 @pytest.mark.parametrize("alone", [False, True])
 def test_what_it_certifies_holds_for_many_mixtures(alone, monkeypatch) -> None:
     """Of up to 100 values and 10^12 people; rounds for the shares may stall, and rarely do.
