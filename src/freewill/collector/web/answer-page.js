@@ -11,8 +11,8 @@ import { warning } from "./answer-menu.js";
 import { receiptStep } from "./answer-receipt.js";
 import { letters, madeBy, promise, protectionName, reportWords } from "./answer-report.js";
 import { complain, failed, foreign, show, step, stop, tell } from "./answer-stage.js";
-import { withinWords } from "./answer-way.js";
 import TEXTS, { dayText, epsilonText, nameSaid, questionSaid, shown, told, words } from "./answer-texts.js";
+import { withinWords } from "./answer-way.js";
 import { button, byId, field, make } from "./parts.js";
 
 /** @typedef {import("./answer-way.js").Way} Way */

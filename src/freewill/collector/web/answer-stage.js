@@ -3,8 +3,9 @@
  */
 
 import { FreewillError } from "../device/errors.js";
-import TEXTS from "./answer-texts.js";
 import { byId, make, newId } from "./parts.js";
+
+import TEXTS from "./answer-texts.js";
 
 /** @typedef {import("./parts.js").Child} Child */
 

@@ -7,8 +7,8 @@ import { checkLogged } from "../device/log.js";
 import { Survey } from "../device/survey.js";
 import { Page } from "./answer-page.js";
 import { failed, foreign, stop } from "./answer-stage.js";
-import { Copies, Way } from "./answer-way.js";
 import TEXTS, { offered, shown, speak, told } from "./answer-texts.js";
+import { Copies, Way } from "./answer-way.js";
 import { button, byId, make } from "./parts.js";
 
 /** Where the survey begins: a question may be called "survey", too, and what is explained of it is a list. */

@@ -2,9 +2,9 @@
  * @file Two questions together: a heat map with its numbers, how unsure they are, and a table.
  */
 
-import { axis, base, draw, plain, theme } from "./dashboard-charts.js";
 import { RefusedError } from "./dashboard-api.js";
-import { largest, points, shortened, several, table } from "./dashboard-words.js";
+import { axis, base, draw, plain, theme } from "./dashboard-charts.js";
+import { largest, points, several, shortened, table } from "./dashboard-words.js";
 import { byId, make } from "./parts.js";
 
 /** @typedef {{shares: number[][], halves: number[][] | null, rows: string[], columns: string[]}} Cells */

@@ -5,15 +5,14 @@
 import { Collector, Live, RefusedError } from "./dashboard-api.js";
 import { LIGHT, draw, onTheme, png, theme } from "./dashboard-charts.js";
 import { certificateWords, checkWords, sign, together } from "./dashboard-checks.js";
-import { estimateFigure } from "./dashboard-estimate.js";
 import { Cross } from "./dashboard-cross.js";
+import { estimateFigure } from "./dashboard-estimate.js";
 import { choicesTables, peopleFigure, peopleSummary, peopleTable } from "./dashboard-people.js";
 import { Plan } from "./dashboard-plan.js";
-import { Trend } from "./dashboard-trend.js";
 import { moment, peopleNote, releaseWords } from "./dashboard-release.js";
+import { Trend } from "./dashboard-trend.js";
 import { halves, sharesTable, summary } from "./dashboard-values.js";
-import { count, figure, gapFigure, largest, several, shortened } from "./dashboard-words.js";
-import { paragraph, sentence } from "./dashboard-words.js";
+import { count, figure, gapFigure, largest, paragraph, sentence, several, shortened } from "./dashboard-words.js";
 import { byId, make } from "./parts.js";
 
 const collector = new Collector(location.pathname);

@@ -6,7 +6,7 @@
  */
 
 import { LARGEST, checkFields, checkedIndex, checkedInteger, isWholeText } from "./checks.js";
-import { FreewillError, listed, several, shown, thousands } from "./errors.js";
+import { FreewillError, listed, refuseIf, several, shown, thousands } from "./errors.js";
 import { Grid } from "./grid.js";
 
 export { Grid };
@@ -23,26 +23,15 @@ export class Categorical {
 
   /** @param {string[]} labels */
   constructor(labels) {
-    if (!Array.isArray(labels)) {
-      throw new FreewillError(`labels=${shown(labels)}: expected a list of texts, in order.`);
-    }
-    if (labels.length === 0) {
-      throw new FreewillError("labels=[]: an alphabet needs at least one value.");
-    }
+    refuseIf(!Array.isArray(labels), () => `labels=${shown(labels)}: expected a list of texts, in order.`);
+    refuseIf(labels.length === 0, () => "labels=[]: an alphabet needs at least one value.");
     /** @type {Map<string, number>} */
     this.#index = new Map();
     for (const label of labels) {
-      if (typeof label !== "string") {
-        throw new FreewillError(`label ${shown(label)}: labels are texts. For numbers, use Linear.`);
-      }
-      if (this.#index.has(label)) {
-        throw new FreewillError(`label ${shown(label)} stands twice: labels must differ.`);
-      }
-      if (!isWholeText(label)) {
-        throw new FreewillError(
-          `label ${shown(label)} has half of a character, which no file can hold. Write the whole one.`,
-        );
-      }
+      refuseIf(typeof label !== "string", () => `label ${shown(label)}: labels are texts. For numbers, use Linear.`);
+      refuseIf(this.#index.has(label), () => `label ${shown(label)} stands twice: labels must differ.`);
+      refuseIf(!isWholeText(label), () =>
+        `label ${shown(label)} has half of a character, which no file can hold. Write the whole one.`);
       this.#index.set(label, this.#index.size);
     }
     /** @type {readonly string[]} */
@@ -97,22 +86,16 @@ export class Linear {
     this.step = checkedInteger("step", step);
     this.unit = checkedUnit(unit);
     for (const name of ["first", "last"]) {
-      if (Math.abs(this[name]) > LARGEST) {
-        throw new FreewillError(
-          `${name}=${shown(this[name])}: must be at most 2^53 either way, up to which distances ` +
-            "are exact. Use smaller units, or labels.",
-        );
-      }
+      refuseIf(Math.abs(this[name]) > LARGEST, () =>
+        `${name}=${shown(this[name])}: must be at most 2^53 either way, up to which distances are exact. Use ` +
+        "smaller units, or labels.");
     }
     if (this.step <= 0) throw new FreewillError(`step=${shown(step)}: must be > 0.`);
     // The difference of two numbers of 53 bits may have 54.
     const apart = BigInt(this.last) - BigInt(this.first);
-    if (apart < 0n || apart % BigInt(this.step) !== 0n) {
-      throw new FreewillError(
-        `first=${this.first}, last=${this.last}, step=${shown(this.step)}: ` +
-          "last must be first plus a whole number of steps.",
-      );
-    }
+    refuseIf(apart < 0n || apart % BigInt(this.step) !== 0n, () =>
+      `first=${this.first}, last=${this.last}, step=${shown(this.step)}: last must be first plus a whole number ` +
+      "of steps.");
     this.size = Number(apart / BigInt(this.step)) + 1;
     Object.freeze(this);
   }
@@ -128,12 +111,9 @@ export class Linear {
     const among = this.step === 1 ? "" : ` in steps of ${this.step}`;
     const inside = value >= this.first && value <= this.last && Number.isInteger(value);
     const apart = inside ? BigInt(value) - BigInt(this.first) : 0n;
-    if (!inside || apart % BigInt(this.step) !== 0n) {
-      throw new FreewillError(
-        `${value} is not in the alphabet (1 such value): expected integers from ${this.first} to ` +
-          `${this.last}${among}.`,
-      );
-    }
+    refuseIf(!inside || apart % BigInt(this.step) !== 0n, () =>
+      `${value} is not in the alphabet (1 such value): expected integers from ${this.first} to ` +
+      `${this.last}${among}.`);
     return Number(apart / BigInt(this.step));
   }
 
@@ -175,11 +155,8 @@ const KINDS = {
  */
 export function alphabetFromSpec(spec) {
   const kind = spec !== null && typeof spec === "object" ? spec.kind : spec;
-  if (typeof kind !== "string" || !Object.hasOwn(KINDS, kind) || typeof spec !== "object") {
-    throw new FreewillError(
-      `alphabet kind ${shown(kind)}: expected one of ${Object.keys(KINDS).join(", ")}.`,
-    );
-  }
+  refuseIf(typeof kind !== "string" || !Object.hasOwn(KINDS, kind) || typeof spec !== "object", () =>
+    `alphabet kind ${shown(kind)}: expected one of ${Object.keys(KINDS).join(", ")}.`);
   const { Kind, needed, free } = KINDS[kind];
   const { kind: _, ...fields } = spec;
   checkFields(fields, needed, free, `a ${kind} alphabet`);

@@ -3,7 +3,7 @@
  */
 
 import { checkText, isNumbers, isObject } from "./checks.js";
-import { FreewillError, shown } from "./errors.js";
+import { FreewillError, refuseIf, shown } from "./errors.js";
 
 const PICTURE = /^data:image\/([a-z+]+);base64,([A-Za-z0-9+/]+={0,2})$/;
 /** @type {Record<string, string>} the first bytes of pictures, by which a browser tells what they are */
@@ -42,17 +42,12 @@ export function checkBackground(given, alphabet) {
   if (given === null) return;
   const kinds = isObject(given) ? ["geojson", "image"].filter((kind) => Object.hasOwn(given, kind)) : [];
   const fields = ["attribution", ...kinds, ...(kinds[0] === "image" ? ["bounds"] : [])];
-  if (kinds.length !== 1 || Object.keys(given).some((field) => !fields.includes(field))) {
-    throw new FreewillError(
-      `background=${shown(given)}: expected {'geojson': ...} or {'image': ..., 'bounds': [south, north, west, east]} ` +
-        "and, if you like, attribution. See docs/surveys.md.",
-    );
-  }
+  refuseIf(kinds.length !== 1 || Object.keys(given).some((field) => !fields.includes(field)), () =>
+    `background=${shown(given)}: expected {'geojson': ...} or {'image': ..., 'bounds': [south, north, west, ` +
+    "east]} and, if you like, attribution. See docs/surveys.md.");
   if (alphabet?.kind !== "grid") throw new FreewillError(`a background over ${alphabet}: only the cells of a grid have one.`);
   const size = JSON.stringify(given).length;
-  if (size > BACKGROUND_BYTES) {
-    throw new FreewillError(`background of ${size} bytes: at most ${BACKGROUND_BYTES}. Simplify it.`);
-  }
+  refuseIf(size > BACKGROUND_BYTES, () => `background of ${size} bytes: at most ${BACKGROUND_BYTES}. Simplify it.`);
   checkText(given.attribution ?? null, "attribution", 1, 200);
   if (kinds[0] === "image") {
     checkPicture(given.image, "background", BACKGROUND_BYTES, ["png", "jpeg", "webp"]);
@@ -72,12 +67,10 @@ function checkBox(given) {
 
 /** @type {(given: any, most: number[]) => void} refuses what is no FeatureCollection that can be drawn */
 function checkFeatures(given, most) {
-  if (!isObject(given) || given.type !== "FeatureCollection" || !Array.isArray(given.features)) {
-    throw new FreewillError(`geojson=${shown(given)}: expected a FeatureCollection.`);
-  }
-  if (given.features.length > MOST_FEATURES) {
-    throw new FreewillError(`a map of ${given.features.length} features: at most ${MOST_FEATURES}. Leave some out.`);
-  }
+  refuseIf(!isObject(given) || given.type !== "FeatureCollection" || !Array.isArray(given.features), () =>
+    `geojson=${shown(given)}: expected a FeatureCollection.`);
+  refuseIf(given.features.length > MOST_FEATURES, () =>
+    `a map of ${given.features.length} features: at most ${MOST_FEATURES}. Leave some out.`);
   given.features.forEach((/** @type {any} */ feature, /** @type {number} */ number) => {
     const fault = faultOf(feature, most);
     if (fault) throw new FreewillError(`feature ${number} of the map ${fault}`);

@@ -6,10 +6,10 @@
  * log P(y | x) / P(y | x') of a table. What no epsilon bounds is infinite.
  */
 
-import { NOTHING, digits, exactly, literally, plus, product, ratio, rest, within } from "./amounts.js";
 import { distancesOf } from "./alphabets.js";
+import { NOTHING, digits, exactly, literally, plus, product, ratio, rest, within } from "./amounts.js";
 import { ROW_ROUNDING } from "./checks.js";
-import { shown } from "./errors.js";
+import { refuseIf, shown } from "./errors.js";
 import { DeviceError, Memory, temporary } from "./memory.js";
 
 /** @typedef {import("./amounts.js").Amount} Amount */
@@ -35,15 +35,11 @@ export class Budget {
    * @param {Memory | null} [memory]
    */
   constructor(limit, memory = null) {
-    if (!["number", "bigint"].includes(typeof limit) || !(limit >= 0)) {
-      throw new DeviceError(
-        `limit=${shown(limit)} of a budget: expected a number >= 0, the largest sum of epsilons ` +
-          "that may be spent; Infinity to add up without a limit.",
-      );
-    }
-    if (memory !== null && !(memory instanceof Memory)) {
-      throw new DeviceError(`memory=${shown(memory)} of a budget: expected a Memory.`);
-    }
+    refuseIf(!["number", "bigint"].includes(typeof limit) || !(limit >= 0), () =>
+      `limit=${shown(limit)} of a budget: expected a number >= 0, the largest sum of epsilons that may be spent; ` +
+      "Infinity to add up without a limit.", DeviceError);
+    refuseIf(memory !== null && !(memory instanceof Memory), () =>
+      `memory=${shown(memory)} of a budget: expected a Memory.`, DeviceError);
     /** @type {Amount} */
     this.limit = exactly(limit);
     this.#memory = memory;
@@ -68,12 +64,9 @@ export class Budget {
    */
   sharedMemory(memory) {
     this.#memory ??= memory ?? new Memory(temporary());
-    if (memory !== null && !memory.same(this.#memory)) {
-      throw new DeviceError(
-        "this budget adds up in another memory already: one budget has one memory. Give all its " +
-          "devices the same one.",
-      );
-    }
+    refuseIf(memory !== null && !memory.same(this.#memory), () =>
+      "this budget adds up in another memory already: one budget has one memory. Give all its devices the same " +
+      "one.", DeviceError);
     return this.#memory;
   }
 

@@ -2,7 +2,7 @@
  * @file The checks that descriptions of alphabets and mechanisms share.
  */
 
-import { FreewillError, brief, several, shown } from "./errors.js";
+import { FreewillError, brief, refuseIf, several, shown } from "./errors.js";
 
 /** Up to which doubles tell all integers apart. */
 export const LARGEST = 2 ** 53;
@@ -109,24 +109,15 @@ export function checkedIndex(index, size) {
 /** @type {(epsilon: unknown, name: string, largest: number) => number} */
 export function checkedEpsilon(epsilon, name, largest) {
   const given = `epsilon=${shown(epsilon)} for ${name}`;
-  if (epsilon === 0) {
-    throw new FreewillError(
-      `${given}: must be > 0. At 0 a report would be full privacy and tell the collector nothing: ` +
-        "choose a small positive epsilon, or send no report.",
-    );
-  }
-  if (typeof epsilon !== "number" || !(epsilon > 0 && epsilon < Infinity)) {
-    throw new FreewillError(
-      `${given}: must be a number > 0 and finite (the larger, the less private). For no privacy at ` +
-        "all, use Identity.",
-    );
-  }
-  if (epsilon > largest) {
-    throw new FreewillError(
-      `${given}: must be <= ${brief(largest)}, beyond which no number holds what the noise would need and ` +
-        "the promise is empty. For no privacy, use Identity.",
-    );
-  }
+  refuseIf(epsilon === 0, () =>
+    `${given}: must be > 0. At 0 a report would be full privacy and tell the collector nothing: choose a small ` +
+    "positive epsilon, or send no report.");
+  refuseIf(typeof epsilon !== "number" || !(epsilon > 0 && epsilon < Infinity), () =>
+    `${given}: must be a number > 0 and finite (the larger, the less private). For no privacy at all, use ` +
+    "Identity.");
+  refuseIf(epsilon > largest, () =>
+    `${given}: must be <= ${brief(largest)}, beyond which no number holds what the noise would need and the ` +
+    "promise is empty. For no privacy, use Identity.");
   return epsilon;
 }
 
@@ -141,28 +132,18 @@ export function checkedEpsilon(epsilon, name, largest) {
  * @returns {Float64Array[]}
  */
 export function checkedLaw(law, size) {
-  if (!Array.isArray(law) || !law.every((row) => isNumbers(row) && row.length === law[0].length)) {
-    throw new FreewillError(
-      `law=${shown(law)}: expected a matrix of numbers, rows of equal length.`,
-    );
-  }
+  refuseIf(!Array.isArray(law) || !law.every((row) => isNumbers(row) && row.length === law[0].length), () =>
+    `law=${shown(law)}: expected a matrix of numbers, rows of equal length.`);
   const width = law.length ? law[0].length : 0;
-  if (law.length !== size || width === 0) {
-    throw new FreewillError(
-      `law of shape (${law.length}, ${width}): expected (${size}, outputs), one row a value.`,
-    );
-  }
+  refuseIf(law.length !== size || width === 0, () =>
+    `law of shape (${law.length}, ${width}): expected (${size}, outputs), one row a value.`);
   return law.map((row, x) => checkedRow(Float64Array.from(row, (chance) => chance + 0), x));
 }
 
 /** @type {(row: Float64Array, x: number) => Float64Array} */
 function checkedRow(row, x) {
   const wrong = row.findIndex((chance) => !(chance >= 0 && chance < Infinity));
-  if (wrong >= 0) {
-    throw new FreewillError(
-      `law[${x}, ${wrong}]=${row[wrong]}: probabilities must be finite and >= 0.`,
-    );
-  }
+  refuseIf(wrong >= 0, () => `law[${x}, ${wrong}]=${row[wrong]}: probabilities must be finite and >= 0.`);
   const sum = sumOf(row);
   const excess = sum - 1;
   if (!(Math.abs(excess) <= ROW_TOLERANCE)) {

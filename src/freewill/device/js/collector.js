@@ -2,7 +2,7 @@
  * @file A collector, asked from an app of one's own: for a survey, which is checked, and to take a report.
  */
 
-import { FreewillError, shown } from "./errors.js";
+import { FreewillError, refuseIf, shown } from "./errors.js";
 import { checkLogged } from "./log.js";
 import { Survey } from "./survey.js";
 
@@ -36,9 +36,8 @@ export class Collector {
    * @param {(seconds: number) => Promise<unknown>} [options.wait] until a report is sent again
    */
   constructor(address, { fetch = globalThis.fetch, wait = waited } = {}) {
-    if (typeof address !== "string" || !/^https?:\/\/[^?#]+$/.test(address)) {
-      throw new FreewillError(`a collector at ${shown(address)}: expected its address, such as "https://survey.example.org".`);
-    }
+    refuseIf(typeof address !== "string" || !/^https?:\/\/[^?#]+$/.test(address), () =>
+      `a collector at ${shown(address)}: expected its address, such as "https://survey.example.org".`);
     this.#address = `${address.replace(/\/+$/, "")}/v1`;
     this.#fetch = fetch.bind(globalThis);
     this.#wait = wait;

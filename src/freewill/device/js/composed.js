@@ -8,7 +8,7 @@
 import { Linear, alphabetFromSpec, offsets } from "./alphabets.js";
 import { checkFields, checkedIndex, isObject } from "./checks.js";
 import { coin } from "./draws.js";
-import { FreewillError, shown } from "./errors.js";
+import { FreewillError, refuseIf, shown } from "./errors.js";
 import { canonical } from "./ids.js";
 import { Matrix } from "./mechanisms.js";
 import { Programmed } from "./programs.js";
@@ -34,9 +34,8 @@ export const COMPOSED = {
     const outputs = alphabetFromSpec(spec);
     if (inner.outputs === null) throw new FreewillError("the inner report has no index: expected a value or a sign.");
     const { size } = inner.outputs;
-    if (!Array.isArray(map) || map.length !== size) {
-      throw new FreewillError(`map=${shown(map)}: expected an entry for each of ${size} outputs.`);
-    }
+    refuseIf(!Array.isArray(map) || map.length !== size, () =>
+      `map=${shown(map)}: expected an entry for each of ${size} outputs.`);
     const byChance = Array.isArray(map[0]) ? new Matrix(new Linear(0, size - 1), map, spec) : null;
     const surely = byChance ? [] : map.map((entry) => checkedIndex(entry, outputs.size));
     return {
@@ -54,12 +53,10 @@ export const COMPOSED = {
   both: [["parts"], [], ({ parts: given }, mechanism) => {
     const { alphabet } = mechanism;
     const described = mechanism.parameters().parts;
-    if (!Array.isArray(given) || given.length < 2 || given.length > MOST_PARTS) {
-      throw new FreewillError(`parts=${shown(given)}: expected a list of two parts or more, up to ${MOST_PARTS}.`);
-    }
-    if (Array.isArray(described) && described.length !== given.length) {
-      throw new FreewillError(`${given.length} parts: expected ${described.length}, as many as are described.`);
-    }
+    refuseIf(!Array.isArray(given) || given.length < 2 || given.length > MOST_PARTS, () =>
+      `parts=${shown(given)}: expected a list of two parts or more, up to ${MOST_PARTS}.`);
+    refuseIf(Array.isArray(described) && described.length !== given.length, () =>
+      `${given.length} parts: expected ${described.length}, as many as are described.`);
     const parts = given.map((one, place) => partOf(one, alphabet, described?.[place]));
     const widths = parts.map(widthOf);
     const width = sum(widths);
@@ -114,12 +111,10 @@ function partOf(given, alphabet, described) {
   if (!isObject(given) || given.draw !== "known") return new Programmed(kind, alphabet, parameters, given);
   const { draw, ...fields } = given;
   checkFields(fields, ["mechanism"], [], "a part that is known");
-  if (!isObject(fields.mechanism) || "alphabet" in fields.mechanism) {
-    throw new FreewillError(`mechanism=${shown(fields.mechanism)}: expected a description without its alphabet.`);
-  }
-  if (isObject(described) && canonical(described) !== canonical(fields.mechanism)) {
-    throw new FreewillError(`mechanism=${shown(fields.mechanism)}: expected ${shown(described)}, as it is described.`);
-  }
+  refuseIf(!isObject(fields.mechanism) || "alphabet" in fields.mechanism, () =>
+    `mechanism=${shown(fields.mechanism)}: expected a description without its alphabet.`);
+  refuseIf(isObject(described) && canonical(described) !== canonical(fields.mechanism), () =>
+    `mechanism=${shown(fields.mechanism)}: expected ${shown(described)}, as it is described.`);
   const part = mechanismFromSpec({ ...fields.mechanism, alphabet: alphabet.spec() });
   claimOf(part);
   return part;
@@ -127,9 +122,8 @@ function partOf(given, alphabet, described) {
 
 /** @type {(mechanism: any) => {kind: "ldp" | "geo", epsilon: number}} what a part promises */
 function claimOf({ kind, promise, epsilon, loss = null }) {
-  if (loss !== null || !(epsilon < Infinity)) {
-    throw new FreewillError(`a part of the kind ${kind} promises no epsilon: expected one that does.`);
-  }
+  refuseIf(loss !== null || !(epsilon < Infinity), () =>
+    `a part of the kind ${kind} promises no epsilon: expected one that does.`);
   return { kind: promise, epsilon };
 }
 

@@ -2,12 +2,12 @@
  * @file A cover: which mechanism of a menu is used, and announced, is drawn, too. Randomized response on the choice.
  */
 
-import { exactly, NOTHING, plus, within } from "./amounts.js";
 import { Categorical, distancesOf } from "./alphabets.js";
+import { NOTHING, exactly, plus, within } from "./amounts.js";
 import { cost, tightest } from "./budget.js";
 import { checkFields, isObject } from "./checks.js";
 import { system } from "./draws.js";
-import { FreewillError, several, shown } from "./errors.js";
+import { FreewillError, refuseIf, several, shown } from "./errors.js";
 import { Family } from "./family.js";
 import { ENGLISH, filled } from "./figures.js";
 import { KRR } from "./mechanisms.js";
@@ -38,15 +38,11 @@ export class Cover {
     if (!isObject(spec)) throw new FreewillError(`cover ${shown(spec)}: expected {"epsilon": 1.0, "towards": "any"}.`);
     checkFields(spec, ["epsilon", "towards"], [], "a cover");
     this.towards = spec.towards;
-    if (!TOWARDS.includes(spec.towards)) {
-      throw new FreewillError(
-        `towards=${shown(spec.towards)} of a cover: expected "any", where all choices may be moved, or "protection", ` +
-          "where nobody gets less than they chose.",
-      );
-    }
-    if (mechanisms.size < 2 || mechanisms.size > MOST) {
-      throw new FreewillError(`a cover of ${several(mechanisms.size, "mechanism")}: expected from 2 to ${MOST} to draw from.`);
-    }
+    refuseIf(!TOWARDS.includes(spec.towards), () =>
+      `towards=${shown(spec.towards)} of a cover: expected "any", where all choices may be moved, or ` +
+      '"protection", where nobody gets less than they chose.');
+    refuseIf(mechanisms.size < 2 || mechanisms.size > MOST, () =>
+      `a cover of ${several(mechanisms.size, "mechanism")}: expected from 2 to ${MOST} to draw from.`);
     this.#mechanisms = mechanisms;
     this.epsilon = new KRR(new Categorical([...mechanisms.keys()]), spec.epsilon).epsilon;
     for (const [name, own] of mechanisms) {

@@ -2,7 +2,7 @@
  * @file What can go wrong: every message says what came, what was expected and what to do.
  */
 
-import { round } from "./ids.js";
+import { round } from "./exponential.js";
 
 const LONGEST = 2000;
 const SHOWN = 80;
@@ -18,6 +18,11 @@ export class FreewillError extends Error {
 
 /** A mechanism of a kind that is not known here, without a program to draw it by. */
 export class UndrawableError extends FreewillError {}
+
+/** @type {(wrong: unknown, words: () => string, Fault?: typeof FreewillError) => void} throws where something is wrong */
+export function refuseIf(wrong, words, Fault = FreewillError) {
+  if (wrong) throw new Fault(words());
+}
 
 /**
  * Return what came from outside as a message shows it: on one line, harmless and short.

@@ -3,8 +3,8 @@
  * its siblings).
  */
 
-import { Family } from "./family.js";
 import { factsOf } from "./facts.js";
+import { Family } from "./family.js";
 import { ENGLISH } from "./figures.js";
 
 /** @typedef {import("./facts.js").Facts} Facts */

@@ -7,9 +7,9 @@
 
 import { checkedIndex, isNumbers } from "./checks.js";
 import { below, system } from "./draws.js";
-import { FreewillError, UndrawableError, brief, shown, thousands } from "./errors.js";
+import { FreewillError, UndrawableError, brief, refuseIf, shown, thousands } from "./errors.js";
 import { hexadecimal } from "./ids.js";
-import { Geometric, KRR, Mechanism, PlanarGeometric, RAPPOR } from "./mechanisms.js";
+import { KRR, RAPPOR, Geometric, Mechanism, PlanarGeometric } from "./mechanisms.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
 /** @typedef {import("./draws.js").Source} Source */
@@ -50,21 +50,17 @@ export class Family extends Mechanism {
           "Survey.save has no program for all epsilons: offer some of them one by one.",
       );
     }
-    if (held !== null) {
-      throw new FreewillError(`held=${shown(held)} for a family of ${kind}: its members share nothing but their kind. Leave it out.`);
-    }
+    refuseIf(held !== null, () =>
+      `held=${shown(held)} for a family of ${kind}: its members share nothing but their kind. Leave it out.`);
     this.member = kind;
     this.#member = MEMBERS[kind];
     const [low, high] = (this.#range = checkedRange(epsilon, kind));
     this.#step = step ?? low;
-    if (typeof this.#step !== "number" || !(this.#step > 0 && this.#step < Infinity)) {
-      throw new FreewillError(`step=${shown(step)} for a family of ${kind}: must be a number > 0 and finite.`);
-    }
-    if (!((high - low) / this.#step < MOST_LEVELS - 1)) {
-      throw new FreewillError(
-        `step=${shown(step)} for a family of ${kind}: it has more than ${thousands(MOST_LEVELS)} levels. Take a larger step.`,
-      );
-    }
+    refuseIf(typeof this.#step !== "number" || !(this.#step > 0 && this.#step < Infinity), () =>
+      `step=${shown(step)} for a family of ${kind}: must be a number > 0 and finite.`);
+    refuseIf(!((high - low) / this.#step < MOST_LEVELS - 1), () =>
+      `step=${shown(step)} for a family of ${kind}: it has more than ${thousands(MOST_LEVELS)} levels. Take a ` +
+      "larger step.");
     /** The largest level. */
     this.last = Math.floor((high - low) / this.#step + NEAR);
     this.#decimals = decimals(low, this.#step, this.last);
@@ -92,11 +88,9 @@ export class Family extends Mechanism {
   level(epsilon) {
     const [low, high] = this.#range;
     const room = NEAR * this.#step;
-    if (typeof epsilon !== "number" || !(epsilon >= low - room && epsilon <= high + room)) {
-      throw new FreewillError(
-        `epsilon=${shown(epsilon)} for ${this}: expected the person's own choice, a number from ${brief(low)} to ${brief(high)}.`,
-      );
-    }
+    refuseIf(typeof epsilon !== "number" || !(epsilon >= low - room && epsilon <= high + room), () =>
+      `epsilon=${shown(epsilon)} for ${this}: expected the person's own choice, a number from ${brief(low)} to ` +
+      `${brief(high)}.`);
     return Math.min(this.last, Math.max(0, Math.floor((epsilon - low) / this.#step + NEAR)));
   }
 

@@ -3,8 +3,9 @@
  */
 
 import { LARGEST, checkedIndex, checkedInteger, isNumbers } from "./checks.js";
-import { FreewillError, brief, several, shown } from "./errors.js";
-import { float, round } from "./ids.js";
+import { FreewillError, brief, refuseIf, several, shown } from "./errors.js";
+import { round } from "./exponential.js";
+import { float } from "./ids.js";
 import { Kept, checkedRuns } from "./mask.js";
 
 const EARTH_RADIUS_KM = 6378.137;
@@ -36,12 +37,8 @@ export class Grid {
   constructor(columns, rows, cell = null, bounds = null, mask = null) {
     this.columns = checkedInteger("columns", columns, 1);
     this.rows = checkedInteger("rows", rows, 1);
-    if (this.columns * this.rows > LARGEST) {
-      throw new FreewillError(
-        `columns=${this.columns}, rows=${this.rows}: must be at most 2^53 cells, which indices ` +
-          "still count.",
-      );
-    }
+    refuseIf(this.columns * this.rows > LARGEST, () =>
+      `columns=${this.columns}, rows=${this.rows}: must be at most 2^53 cells, which indices still count.`);
     this.bounds = bounds === null ? null : checkedBounds(bounds);
     const fitting = this.bounds && cellInBox(this.bounds, this.columns, this.rows);
     this.cell = cell === null && fitting ? fitting : checkedCell(cell);
@@ -49,11 +46,8 @@ export class Grid {
     // Of the first coordinate, and of the second.
     const [low, high, least, most] = this.bounds ?? [0, width, 0, height];
     [this.#low, this.#high] = [[low, least], [high, most]];
-    if (Math.hypot(width, height) === Infinity) {
-      throw new FreewillError(
-        `cell=${shown(cell)}: ${this.columns} x ${this.rows} such cells are wider than any number.`,
-      );
-    }
+    refuseIf(Math.hypot(width, height) === Infinity, () =>
+      `cell=${shown(cell)}: ${this.columns} x ${this.rows} such cells are wider than any number.`);
     if (fitting) this.#checkFit(fitting);
     this.mask = checkedRuns(mask, this.columns, this.rows);
     this.kept = this.mask && new Kept(this.mask, this.columns, this.rows, this.cell);
@@ -85,9 +79,8 @@ export class Grid {
    * @returns {number}
    */
   encode(value) {
-    if (!isNumbers(value) || value.length !== 2) {
-      throw new FreewillError(`points=${shown(value)}: expected pairs of numbers, (n, 2).`);
-    }
+    refuseIf(!isNumbers(value) || value.length !== 2, () =>
+      `points=${shown(value)}: expected pairs of numbers, (n, 2).`);
     const place = this.#cellOf(value[0], value[1]);
     if (place < 0) throw new FreewillError(this.#outside(value[0], value[1]));
     const index = this.indexAt(place);
@@ -217,28 +210,19 @@ export function cellInBox(bounds, columns, rows) {
 function checkedCell(cell) {
   const sides = typeof cell === "number" ? [cell, cell] : cell;
   const good = isNumbers(sides) && sides.length === 2;
-  if (!good || !sides.every((side) => side > 0 && side < Infinity)) {
-    throw new FreewillError(`cell=${shown(cell)}: must be a side > 0, or (width, height), in km.`);
-  }
+  refuseIf(!good || !sides.every((side) => side > 0 && side < Infinity), () =>
+    `cell=${shown(cell)}: must be a side > 0, or (width, height), in km.`);
   return [sides[0], sides[1]];
 }
 
 /** @type {(bounds: unknown) => [number, number, number, number]} */
 function checkedBounds(bounds) {
   const wanted = "(south, north, west, east), in degrees";
-  if (!isNumbers(bounds) || bounds.length !== 4) {
-    throw new FreewillError(`bounds=${shown(bounds)}: expected ${wanted}.`);
-  }
+  refuseIf(!isNumbers(bounds) || bounds.length !== 4, () => `bounds=${shown(bounds)}: expected ${wanted}.`);
   const [south, north, west, east] = bounds;
-  if (!(-90 <= south && south < north && north <= 90)) {
-    throw new FreewillError(
-      `south=${south}, north=${north}: expected -90 <= south < north <= 90. Bounds are ${wanted}.`,
-    );
-  }
-  if (!(-180 <= west && west < east && east <= 180)) {
-    throw new FreewillError(
-      `west=${west}, east=${east}: expected -180 <= west < east <= 180. Bounds are ${wanted}.`,
-    );
-  }
+  refuseIf(!(-90 <= south && south < north && north <= 90), () =>
+    `south=${south}, north=${north}: expected -90 <= south < north <= 90. Bounds are ${wanted}.`);
+  refuseIf(!(-180 <= west && west < east && east <= 180), () =>
+    `west=${west}, east=${east}: expected -180 <= west < east <= 180. Bounds are ${wanted}.`);
   return [south, north, west, east];
 }

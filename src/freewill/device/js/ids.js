@@ -3,8 +3,6 @@
  * the same in every language. And numbers, digit by digit as Python writes and rounds them.
  */
 
-import { fromDouble, shifted } from "./exponential.js";
-
 /** Fields whose numbers are integers, to the last digit; a step is one behind a first value. */
 export const INTEGERS = new Set(["version", "first", "last", "step", "columns", "rows", "mask"]);
 
@@ -147,26 +145,6 @@ export function float(value) {
   if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
   const padded = digits.padEnd(exponent + 1, "0");
   return `${sign}${padded.slice(0, exponent + 1)}.${padded.slice(exponent + 1) || "0"}`;
-}
-
-/**
- * Round to so many digits behind the point, exact halves to the even digit.
- *
- * @param {number} value
- * @param {number} digits
- * @returns {number}
- */
-export function round(value, digits) {
-  const { n, q } = fromDouble(Math.abs(value));
-  const many = 10n ** BigInt(digits);
-  const twice = shifted(2n * n * many, -Math.min(q, 0));
-  const unit = 2n << BigInt(Math.max(q, 0));
-  const rest = twice % unit;
-  let whole = twice / unit;
-  if (2n * rest > unit || (2n * rest === unit && whole % 2n === 1n)) whole += 1n;
-  const text = whole.toString().padStart(digits + 1, "0");
-  const point = text.length - digits;
-  return Math.sign(value) * Number(`${text.slice(0, point)}.${text.slice(point)}`);
 }
 
 const PRIMES = firstPrimes(64);

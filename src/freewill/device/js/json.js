@@ -3,7 +3,7 @@
  */
 
 import { isObject } from "./checks.js";
-import { FreewillError, shown } from "./errors.js";
+import { FreewillError, refuseIf, shown } from "./errors.js";
 import { INTEGERS } from "./ids.js";
 
 const LONGEST = 1 << 28;
@@ -20,14 +20,9 @@ const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|-?[0-9]{16,}(?![0-9.eE])/gs;
  */
 export function parsedJson(text) {
   const plain = text.replace(/^\ufeff/, "");
-  if (plain.trim() === "") {
-    throw new FreewillError("the file is empty. See docs/surveys.md for what a survey holds.");
-  }
-  if (plain.length > LONGEST) {
-    throw new FreewillError(
-      `a survey of ${plain.length} characters: at most ${LONGEST} are taken. Is it a survey?`,
-    );
-  }
+  refuseIf(plain.trim() === "", () => "the file is empty. See docs/surveys.md for what a survey holds.");
+  refuseIf(plain.length > LONGEST, () =>
+    `a survey of ${plain.length} characters: at most ${LONGEST} are taken. Is it a survey?`);
   let content;
   try {
     content = JSON.parse(plain);
@@ -73,9 +68,7 @@ export function ordered(text) {
     else if (token === ":") {
       const keys = /** @type {Set<string>} */ (around[around.length - 1]);
       const key = JSON.parse(last);
-      if (keys.has(key)) {
-        throw new FreewillError(`${shown(key)} is named twice in one object: names must differ.`);
-      }
+      refuseIf(keys.has(key), () => `${shown(key)} is named twice in one object: names must differ.`);
       keys.add(key);
       const depth = around.length;
       path[depth] = inner = key;

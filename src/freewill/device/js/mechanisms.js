@@ -8,7 +8,7 @@ import { Categorical, Linear, alphabetFromSpec, encodeText, sameValues } from ".
 import { GeometricNoise, PlanarNoise, odds, precision, replaced, slackened } from "./chances.js";
 import { checkedEpsilon, checkedIndex, checkedLaw } from "./checks.js";
 import { Below, Table, coin, system } from "./draws.js";
-import { FreewillError, brief, several, shown } from "./errors.js";
+import { FreewillError, brief, refuseIf, several, shown } from "./errors.js";
 import { bitLength, fromDouble, times } from "./exponential.js";
 import { hexadecimal, idOf } from "./ids.js";
 import { Problem, checkedLosses } from "./losses.js";
@@ -33,9 +33,7 @@ export class Mechanism {
    * @param {number} [least] how many values it needs
    */
   constructor(kind, alphabet, least = 2) {
-    if (alphabet.size < least) {
-      throw new FreewillError(`${kind} on an alphabet of one value: it needs at least ${least}.`);
-    }
+    refuseIf(alphabet.size < least, () => `${kind} on an alphabet of one value: it needs at least ${least}.`);
     this.kind = kind;
     this.alphabet = alphabet;
     /** @type {Alphabet | null} whose values reports are; null for bits and texts */
@@ -239,9 +237,7 @@ export class Geometric extends Noise {
 
   /** @param {Alphabet} alphabet @param {number} epsilon */
   constructor(alphabet, epsilon) {
-    if (!(alphabet instanceof Linear)) {
-      throw new FreewillError(`geometric on ${alphabet}: expected a Linear alphabet.`);
-    }
+    refuseIf(!(alphabet instanceof Linear), () => `geometric on ${alphabet}: expected a Linear alphabet.`);
     const largest = LARGEST_EXPONENT / (alphabet.step * (alphabet.size - 1));
     super("geometric", alphabet, epsilon, largest);
     this.promise = /** @type {"ldp" | "geo"} */ ("geo");
@@ -269,26 +265,18 @@ export class PlanarGeometric extends Noise {
 
   /** @param {Alphabet} grid @param {number} epsilon */
   constructor(grid, epsilon) {
-    if (grid.kind !== "grid") {
-      throw new FreewillError(`planar-geometric on ${grid}: expected a Grid.`);
-    }
+    refuseIf(grid.kind !== "grid", () => `planar-geometric on ${grid}: expected a Grid.`);
     const { columns, rows, cell } = grid;
-    if (columns * rows > 1 && Math.min(columns, rows) < 2) {
-      throw new FreewillError(
-        `planar-geometric on ${grid}: it needs at least 2 columns and 2 rows. For a single row, ` +
-          "use Geometric on a Linear alphabet.",
-      );
-    }
+    refuseIf(columns * rows > 1 && Math.min(columns, rows) < 2, () =>
+      `planar-geometric on ${grid}: it needs at least 2 columns and 2 rows. For a single row, use Geometric on a ` +
+      "Linear alphabet.");
     const widest = Math.max(columns * cell[0], rows * cell[1]);
     super("planar-geometric", grid, epsilon, LARGEST_EXPONENT / widest);
     this.promise = /** @type {"ldp" | "geo"} */ ("geo");
-    if (this.epsilon * Math.min(...cell) < LEAST_DECAY) {
-      throw new FreewillError(
-        `epsilon=${epsilon} for ${this.kind} on ${grid}: epsilon times a cell's side must be >= ` +
-          `${LEAST_DECAY}, below which the noise reaches further than numbers count. Is the cell ` +
-          "in kilometres, and epsilon per kilometre?",
-      );
-    }
+    refuseIf(this.epsilon * Math.min(...cell) < LEAST_DECAY, () =>
+      `epsilon=${epsilon} for ${this.kind} on ${grid}: epsilon times a cell's side must be >= ${LEAST_DECAY}, ` +
+      "below which the noise reaches further than numbers count. Is the cell in kilometres, and epsilon per " +
+      "kilometre?");
   }
 
   /** @type {Drawn} */
@@ -316,12 +304,9 @@ class Tabulated extends Mechanism {
     this.rows = checkedLaw(law, alphabet.size);
     const width = this.rows[0].length;
     this.outputs = outputs ?? (width === alphabet.size ? alphabet : new Linear(0, width - 1));
-    if (this.outputs.size !== width) {
-      throw new FreewillError(
-        `the law has ${several(width, "column")} and the output alphabet ` +
-          `${several(this.outputs.size, "value")}: expected one column a value.`,
-      );
-    }
+    refuseIf(this.outputs.size !== width, () =>
+      `the law has ${several(width, "column")} and the output alphabet ${several(this.outputs.size, "value")}: ` +
+      "expected one column a value.");
   }
 
   /** @type {Drawn} */
@@ -366,12 +351,9 @@ export class Shokri extends Tabulated {
    */
   constructor(alphabet, parameters, table) {
     super("shokri", alphabet);
-    if (alphabet.size > LARGEST_TABLE) {
-      throw new FreewillError(
-        `shokri on ${several(alphabet.size, "value")}: its law is a matrix without structure, for at ` +
-          `most ${LARGEST_TABLE} values. Use a coarser alphabet.`,
-      );
-    }
+    refuseIf(alphabet.size > LARGEST_TABLE, () =>
+      `shokri on ${several(alphabet.size, "value")}: its law is a matrix without structure, for at most ` +
+      `${LARGEST_TABLE} values. Use a coarser alphabet.`);
     this.#parameters = checkedLosses(parameters, alphabet.size);
     const problem = new Problem(alphabet, this.#parameters);
     this.#chosen = problem.oneLoss ? this.#parameters.selection : "its own losses";

@@ -8,7 +8,7 @@
 
 import { NOTHING, amount, plus, written } from "./amounts.js";
 import { isObject, isWholeText } from "./checks.js";
-import { FreewillError, shown, thousands } from "./errors.js";
+import { FreewillError, refuseIf, shown, thousands } from "./errors.js";
 import { sha256 } from "./ids.js";
 import { ordered } from "./json.js";
 
@@ -65,14 +65,10 @@ export class Memory {
   constructor(store, key = "freewill memory") {
     this.#store = store ?? pageStore();
     this.#key = key;
-    if (typeof this.#store?.getItem !== "function" || typeof this.#store?.setItem !== "function") {
-      throw new DeviceError(
-        `a memory in ${shown(store)}: expected localStorage, or an object with getItem and setItem.`,
-      );
-    }
-    if (!isWholeText(key) || key === "") {
-      throw new DeviceError(`a memory under ${shown(key)}: expected a text that is not empty.`);
-    }
+    refuseIf(typeof this.#store?.getItem !== "function" || typeof this.#store?.setItem !== "function", () =>
+      `a memory in ${shown(store)}: expected localStorage, or an object with getItem and setItem.`, DeviceError);
+    refuseIf(!isWholeText(key) || key === "", () =>
+      `a memory under ${shown(key)}: expected a text that is not empty.`, DeviceError);
     Object.freeze(this);
   }
 
@@ -141,12 +137,9 @@ export class Memory {
     };
     if (this.#store === pageStore()) {
       const locks = globalThis.navigator?.locks;
-      if (!locks) {
-        throw new DeviceError(
-          "this page has no locks (navigator.locks), without which two tabs could send two " +
-            "reports: serve it over https.",
-        );
-      }
+      refuseIf(!locks, () =>
+        "this page has no locks (navigator.locks), without which two tabs could send two reports: serve it over " +
+        "https.", DeviceError);
       return locks.request(`freewill ${this.#key}`, alone);
     }
     const turn = (turns.get(this.#store) ?? Promise.resolve()).then(alone);
@@ -169,12 +162,9 @@ export class Memory {
   /** @param {Content} content */
   #write(content) {
     const text = sealed(content);
-    if (text.length > LARGEST) {
-      throw new DeviceError(
-        `the memory ${shown(this.#key)} would have ${thousands(text.length)} characters: at most ` +
-          `${thousands(LARGEST)} are kept. Nothing was sent. Forget old questions first.`,
-      );
-    }
+    refuseIf(text.length > LARGEST, () =>
+      `the memory ${shown(this.#key)} would have ${thousands(text.length)} characters: at most ` +
+      `${thousands(LARGEST)} are kept. Nothing was sent. Forget old questions first.`, DeviceError);
     try {
       this.#store.setItem(this.#key, text);
       if (this.#store.getItem(this.#key) !== text) throw new Error("the store keeps another text");

@@ -6,11 +6,11 @@
 import { Linear, awayIn, offsets } from "./alphabets.js";
 import { tightest } from "./budget.js";
 import { checkFields, checkedInteger, isObject, sumOf } from "./checks.js";
-import { Below, Chance, coin } from "./draws.js";
-import { described } from "./described.js";
-import { FreewillError, brief, shown } from "./errors.js";
-import { bitLength, floorLog2, fromDouble, power } from "./exponential.js";
 import { COMPOSED } from "./composed.js";
+import { described } from "./described.js";
+import { Below, Chance, coin } from "./draws.js";
+import { FreewillError, brief, refuseIf, shown } from "./errors.js";
+import { bitLength, floorLog2, fromDouble, power } from "./exponential.js";
 import { Matrix, Mechanism } from "./mechanisms.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
@@ -78,18 +78,13 @@ export class Programmed extends Mechanism {
     const { rows = null, odds = [], alphabet, claim: least = null } = /** @type {any} */ (this);
     if (least !== null) return this.#composed(kind, epsilon, least);
     const known = kind === "ldp" || (kind === "geo" && rows);
-    if (!known || !(epsilon >= 0) || !(typeof epsilon === "number" || (epsilon === null && rows))) {
-      throw new FreewillError(
-        `promise=${shown(promise)}: expected {"kind": "ldp", "epsilon": a number >= 0}, or "geo" of a table.`,
-      );
-    }
+    refuseIf(!known || !(epsilon >= 0) || !(typeof epsilon === "number" || (epsilon === null && rows)), () =>
+      `promise=${shown(promise)}: expected {"kind": "ldp", "epsilon": a number >= 0}, or "geo" of a table.`);
     const claim = epsilon ?? tightest(rows);
-    if (said.epsilon !== undefined && !(claim <= said.epsilon * ROUNDED)) {
-      throw new FreewillError(`it promises an epsilon of ${claim}: expected at most that of the description, ${said.epsilon}.`);
-    }
-    if (kind !== (said.kind ?? kind)) {
-      throw new FreewillError(`it promises ${shown(kind)}: expected ${shown(said.kind)}, as it is described.`);
-    }
+    refuseIf(said.epsilon !== undefined && !(claim <= said.epsilon * ROUNDED), () =>
+      `it promises an epsilon of ${claim}: expected at most that of the description, ${said.epsilon}.`);
+    refuseIf(kind !== (said.kind ?? kind), () =>
+      `it promises ${shown(kind)}: expected ${shown(said.kind)}, as it is described.`);
     if (epsilon === null) return claim;
     this.promise = kind;
     if (rows) checkRows(rows, alphabet, kind === "geo", epsilon);
@@ -258,12 +253,9 @@ function exact(name, given) {
   const fits = Number.isInteger(scale) && scale >= 0 && scale <= LONGEST && more === undefined;
   const yes = fits && typeof digits === "string" && /^[0-9a-f]{1,2048}$/.test(digits) ? BigInt(`0x${digits}`) : 0n;
   const no = (fits ? 1n << BigInt(scale) : 0n) - yes;
-  if (yes <= 0n || no <= 0n) {
-    throw new FreewillError(
-      `${name}=${shown(given)}: expected a chance above 0 and below 1, as ["hexadecimal digits", scale] for ` +
-        "digits / 2^scale.",
-    );
-  }
+  refuseIf(yes <= 0n || no <= 0n, () =>
+    `${name}=${shown(given)}: expected a chance above 0 and below 1, as ["hexadecimal digits", scale] for digits ` +
+    "/ 2^scale.");
   const chance = new Chance(yes, scale);
   const near = chance.digits.slice(0, 8).reduceRight((sum, digit) => (sum + digit) / 256, 0) / 256 ** chance.zeros;
   return { coin: chance, yes, no, near };

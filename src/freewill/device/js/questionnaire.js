@@ -4,7 +4,7 @@
 
 import { NOTHING, digits, plus } from "./amounts.js";
 import { LARGEST, checkText, isNumbers, isObject, isWholeText } from "./checks.js";
-import { FreewillError, shown } from "./errors.js";
+import { FreewillError, refuseIf, shown } from "./errors.js";
 import { MOST_EXPONENT } from "./facts.js";
 import { ENGLISH, filled } from "./figures.js";
 import { HEAD, sha256 } from "./ids.js";
@@ -42,18 +42,14 @@ export class Questionnaire {
       const { question_id, question } = /** @type {any} */ (own);
       checkOffers(name, own.menu().map((choice) => choice.name));
       const key = question_id ?? (question === null ? null : `question ${sameWords(question)}`);
-      if (key !== null && known.has(key)) {
-        throw new FreewillError(
-          `questions ${shown(known.get(key))} and ${shown(name)} ask the same, by their question_id or their ` +
-            "words: a device would send one report for both. Give each a question_id of its own.",
-        );
-      }
+      refuseIf(key !== null && known.has(key), () =>
+        `questions ${shown(known.get(key))} and ${shown(name)} ask the same, by their question_id or their ` +
+        "words: a device would send one report for both. Give each a question_id of its own.");
       known.set(key, name);
     }
     const records = [...questions.values()].reduce((all, { alphabet }) => all * alphabet.size, 1);
-    if (records > LARGEST) {
-      throw new FreewillError(`a product with ${records} records: at most 2^53 can be numbered. Ask fewer questions at once.`);
-    }
+    refuseIf(records > LARGEST, () =>
+      `a product with ${records} records: at most 2^53 can be numbered. Ask fewer questions at once.`);
     Object.assign(this, { title, questions, send_within, ...checkedTexts(texts, null, []) });
     Object.freeze(this);
   }
@@ -77,9 +73,8 @@ export class Questionnaire {
     const questions = new Map();
     for (const [place, entry] of spec.questions.entries()) {
       const { name, ...own } = isObject(entry) ? entry : {};
-      if (!isWholeText(name) || !ONE_LINE.test(name) || name.trim() === "") {
-        throw new FreewillError(`question ${place + 1} is ${shown(entry)}: expected an object with a name, on one line.`);
-      }
+      refuseIf(!isWholeText(name) || !ONE_LINE.test(name) || name.trim() === "", () =>
+        `question ${place + 1} is ${shown(entry)}: expected an object with a name, on one line.`);
       if (questions.has(name)) throw new FreewillError(`question ${shown(name)} comes twice: names must differ.`);
       const whole = ["title", "send_within", ...WHOLE, HEAD].find((field) => Object.hasOwn(own, field));
       if (whole) throw new FreewillError(`question ${shown(name)} has ${shown(whole)}, which the whole survey has.`);

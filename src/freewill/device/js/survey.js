@@ -6,7 +6,7 @@ import { alphabetFromSpec, refuseVast, sameValues } from "./alphabets.js";
 import { checkText, isObject, isWholeText } from "./checks.js";
 import { Cover } from "./cover.js";
 import { system } from "./draws.js";
-import { FreewillError, UndrawableError, listed, shown } from "./errors.js";
+import { FreewillError, UndrawableError, listed, refuseIf, shown } from "./errors.js";
 import { HEAD, hexadecimal, surveyId } from "./ids.js";
 import { parsedJson } from "./json.js";
 import { SPEC_VERSION } from "./mechanisms.js";
@@ -72,9 +72,7 @@ export class Survey {
    */
   constructor(alphabet, mechanisms, texts = {}, descriptions = new Map(), undrawable = new Map(), cover = undefined) {
     refuseVast(alphabet);
-    if (mechanisms.size === 0) {
-      throw new FreewillError("mechanisms={}: a survey offers at least one mechanism.");
-    }
+    refuseIf(mechanisms.size === 0, () => "mechanisms={}: a survey offers at least one mechanism.");
     this.alphabet = alphabet;
     this.#mechanisms = mechanisms;
     this.#descriptions = descriptions;
@@ -97,12 +95,9 @@ export class Survey {
     const entries = [...this.#mechanisms];
     for (const [name, mechanism] of entries) {
       checkName(name);
-      if (!sameValues(mechanism.alphabet, this.alphabet)) {
-        throw new FreewillError(
-          `mechanism ${shown(name)} is over ${mechanism.alphabet} and the survey over ` +
-            `${this.alphabet}: one survey has one alphabet.`,
-        );
-      }
+      refuseIf(!sameValues(mechanism.alphabet, this.alphabet), () =>
+        `mechanism ${shown(name)} is over ${mechanism.alphabet} and the survey over ${this.alphabet}: one survey ` +
+        "has one alphabet.");
     }
     entries.forEach(([name, mechanism], index) => {
       // Ids of large tables take their time, and most kinds differ; but those of programs are told.
@@ -110,26 +105,19 @@ export class Survey {
         const alike = earlier.kind === mechanism.kind || [earlier, mechanism].some((one) => one instanceof Programmed);
         return alike && earlier.id === mechanism.id;
       }) ?? [];
-      if (other !== undefined) {
-        throw new FreewillError(
-          `${shown(name)} and ${shown(other)} name the same mechanism, ${mechanism}: list it once.`,
-        );
-      }
+      refuseIf(other !== undefined, () =>
+        `${shown(name)} and ${shown(other)} name the same mechanism, ${mechanism}: list it once.`);
     });
     const looks = new Map();
     for (const [name] of entries) {
       const look = lookOf(name);
-      if (looks.has(look)) {
-        throw new FreewillError(`${shown(looks.get(look))} and ${shown(name)} look the same to people: rename one.`);
-      }
+      refuseIf(looks.has(look), () =>
+        `${shown(looks.get(look))} and ${shown(name)} look the same to people: rename one.`);
       looks.set(look, name);
     }
     for (const [name, own] of entries.filter(([key]) => ID.test(key))) {
-      if (entries.some(([, mechanism]) => mechanism !== own && mechanism.id === name)) {
-        throw new FreewillError(
-          `${shown(name)} is the name of one mechanism and the id of another: rename it.`,
-        );
-      }
+      refuseIf(entries.some(([, mechanism]) => mechanism !== own && mechanism.id === name), () =>
+        `${shown(name)} is the name of one mechanism and the id of another: rename it.`);
     }
   }
 
@@ -149,19 +137,13 @@ export class Survey {
     if (id !== null) checkId(given, id);
     const version = isObject(spec) ? spec[HEAD] : undefined;
     if (version === QUESTIONS_VERSION) return Questionnaire.parse(spec, { partly });
-    if (Number.isInteger(version) && !VERSIONS.includes(version)) {
-      throw new FreewillError(
-        `survey version ${shown(version)}: this release reads versions ${VERSIONS.join(", ")} and ` +
-          `${QUESTIONS_VERSION}. Update freewill, or write the survey again.`,
-      );
-    }
+    refuseIf(Number.isInteger(version) && !VERSIONS.includes(version), () =>
+      `survey version ${shown(version)}: this release reads versions ${VERSIONS.join(", ")} and ` +
+      `${QUESTIONS_VERSION}. Update freewill, or write the survey again.`);
     const fault = faultOf(spec);
-    if (fault) {
-      throw new FreewillError(
-        `${fault}: expected {"${HEAD}": 1, "alphabet": ..., "mechanisms": ...} and, in version 2, ` +
-          `if you like, ${OPTIONAL.join(", ")}. See docs/surveys.md.`,
-      );
-    }
+    refuseIf(fault, () =>
+      `${fault}: expected {"${HEAD}": 1, "alphabet": ..., "mechanisms": ...} and, in version 2, if you like, ` +
+      `${OPTIONAL.join(", ")}. See docs/surveys.md.`);
     const alphabet = alphabetFromSpec(spec.alphabet);
     refuseVast(alphabet);
     // A cover may announce any of its menu: all of it must be drawn.
@@ -322,40 +304,32 @@ function named(survey, partly) {
     } catch (error) {
       if (!(error instanceof FreewillError)) throw error;
       const left = offered.length - undrawable.size - 1;
-      if (!partly || !(error instanceof UndrawableError) || left === 0) {
-        throw new FreewillError(`mechanism ${shown(given || place + 1)}: ${error.message}`);
-      }
+      refuseIf(!partly || !(error instanceof UndrawableError) || left === 0, () =>
+        `mechanism ${shown(given || place + 1)}: ${error.message}`);
       undrawable.set(place, String(unnamed ? spec.mechanism : given));
       continue;
     }
     const name = unnamed ? mechanism.id : given;
     checkName(name);
-    if (mechanisms.has(name)) {
-      throw new FreewillError(`mechanism ${shown(name)} is named twice: names must differ.`);
-    }
+    refuseIf(mechanisms.has(name), () => `mechanism ${shown(name)} is named twice: names must differ.`);
     mechanisms.set(name, mechanism);
     if (text !== null) descriptions.set(name, text);
   }
   for (const name of tables.keys()) {
-    if (mechanisms.get(name)?.kind !== "shokri") {
-      throw new FreewillError(
-        `a table for ${shown(name)}: expected the name of a Shokri mechanism of this survey, for ` +
-          "all others have a formula or bring their law. Leave it out.",
-      );
-    }
+    refuseIf(mechanisms.get(name)?.kind !== "shokri", () =>
+      `a table for ${shown(name)}: expected the name of a Shokri mechanism of this survey, for all others have a ` +
+      "formula or bring their law. Leave it out.");
   }
   const stray = [...programs.keys()].find((name) => !mechanisms.has(name));
-  if (stray !== undefined) {
-    throw new FreewillError(`a program for ${shown(stray)}: expected the name of a mechanism of this survey. Leave it out.`);
-  }
+  refuseIf(stray !== undefined, () =>
+    `a program for ${shown(stray)}: expected the name of a mechanism of this survey. Leave it out.`);
   return { mechanisms, descriptions, undrawable };
 }
 
 /** @type {(given: unknown, asked: unknown) => void} refuses a survey that is not the one that was asked for */
 function checkId(given, asked) {
-  if (typeof given !== "string") {
-    throw new FreewillError(`id=${shown(asked)} of a survey that is an object: expected its text, as it came.`);
-  }
+  refuseIf(typeof given !== "string", () =>
+    `id=${shown(asked)} of a survey that is an object: expected its text, as it came.`);
   const own = surveyId(given);
   if (own === asked) return;
   throw new FreewillError(

@@ -6,7 +6,7 @@
 
 import { checkBackground, checkPicture } from "./background.js";
 import { checkText, isObject } from "./checks.js";
-import { FreewillError, listed, shown } from "./errors.js";
+import { FreewillError, listed, refuseIf, shown } from "./errors.js";
 
 /** Fields that a survey of several questions has once, and none of its questions. */
 export const WHOLE = ["name", "period", "introduction", "contact", "consent", "logo", "language"];
@@ -36,15 +36,10 @@ const LOGO_BYTES = 1 << 16;
 export function checkedTexts(given, alphabet, mechanisms) {
   const texts = Object.fromEntries(ADDED.map((field) => [field, given[field] ?? null]));
   const { name, period, logo, language } = texts;
-  if (name !== null && (typeof name !== "string" || !ADDRESS.test(name) || ID.test(name))) {
-    throw new FreewillError(
-      `name=${shown(name)}: expected 2 to 60 small letters a to z, digits and single hyphens between them, such ` +
-        "as 'commute-2026', and no id.",
-    );
-  }
-  if (period !== null && !PERIODS.includes(period)) {
-    throw new FreewillError(`period=${shown(period)}: expected ${listed(PERIODS)}.`);
-  }
+  refuseIf(name !== null && (typeof name !== "string" || !ADDRESS.test(name) || ID.test(name)), () =>
+    `name=${shown(name)}: expected 2 to 60 small letters a to z, digits and single hyphens between them, such as ` +
+    "'commute-2026', and no id.");
+  refuseIf(period !== null && !PERIODS.includes(period), () => `period=${shown(period)}: expected ${listed(PERIODS)}.`);
   for (const field of ["introduction", "contact", "consent"]) checkWords(texts[field], field);
   if (logo !== null) checkPicture(logo, "logo", LOGO_BYTES, ["png", "jpeg", "webp", "svg+xml"]);
   if (language !== null) checkLanguage(language, "language");
@@ -62,9 +57,8 @@ export function checkWords(text, field, what = field) {
     return;
   }
   const many = [...text].length;
-  if (many > LONGEST_INTRODUCTION) {
-    throw new FreewillError(`${what} has ${many} characters: expected at most ${LONGEST_INTRODUCTION}.`);
-  }
+  refuseIf(many > LONGEST_INTRODUCTION, () =>
+    `${what} has ${many} characters: expected at most ${LONGEST_INTRODUCTION}.`);
   const lines = text.split("\n").filter((line) => line !== "");
   for (const line of lines.length ? lines : [""]) checkText(line, what, 1, LONGEST_INTRODUCTION);
 }
@@ -77,25 +71,17 @@ function checkLanguage(tag, what) {
 
 /** @type {(given: any, own: string | null, labels: readonly string[], mechanisms: string[]) => Record<string, any>} */
 function checkedTranslations(given, own, labels, mechanisms) {
-  if (!isObject(given) || Object.keys(given).length > MOST_LANGUAGES) {
-    throw new FreewillError(
-      `translations=${shown(given)}: expected texts by language, of at most ${MOST_LANGUAGES}, such as ` +
-        "{'de': {'question': 'Wie alt sind Sie?'}}.",
-    );
-  }
+  refuseIf(!isObject(given) || Object.keys(given).length > MOST_LANGUAGES, () =>
+    `translations=${shown(given)}: expected texts by language, of at most ${MOST_LANGUAGES}, such as {'de': ` +
+    "{'question': 'Wie alt sind Sie?'}}.");
   for (const [tag, words] of Object.entries(given)) {
     checkLanguage(tag, "translation into");
-    if (tag === own) {
-      throw new FreewillError(`a translation into ${shown(tag)}, the survey's own language: leave one of them out.`);
-    }
-    if (!isObject(words)) {
-      throw new FreewillError(`translation ${shown(tag)} is ${shown(words)}: expected texts by their names.`);
-    }
+    refuseIf(tag === own, () => `a translation into ${shown(tag)}, the survey's own language: leave one of them out.`);
+    refuseIf(!isObject(words), () => `translation ${shown(tag)} is ${shown(words)}: expected texts by their names.`);
     for (const [field, text] of Object.entries(words)) {
       const what = `translation ${shown(tag)}: ${field}`;
-      if (!TRANSLATION.includes(field)) {
-        throw new FreewillError(`translation ${shown(tag)} of ${shown(field)}: expected ${listed(TRANSLATION)}.`);
-      }
+      refuseIf(!TRANSLATION.includes(field), () =>
+        `translation ${shown(tag)} of ${shown(field)}: expected ${listed(TRANSLATION)}.`);
       if (TRANSLATED.includes(field)) checkWords(text ?? "", field, what);
       else checkShown(text, what, field === "labels" ? labels : mechanisms, field !== "descriptions");
     }
@@ -117,9 +103,8 @@ function checkShown(given, what, offered, unlike) {
   const looks = new Map();
   for (const key of offered) {
     const look = lookOf(Object.hasOwn(given, key) ? given[key] : key);
-    if (looks.has(look)) {
-      throw new FreewillError(`${what}: ${shown(looks.get(look))} and ${shown(key)} look the same to people: rename one.`);
-    }
+    refuseIf(looks.has(look), () =>
+      `${what}: ${shown(looks.get(look))} and ${shown(key)} look the same to people: rename one.`);
     looks.set(look, key);
   }
 }
