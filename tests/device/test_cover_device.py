@@ -148,7 +148,7 @@ def test_costs_and_words_are_the_same_in_javascript():
       const read = survey.Survey.parse(one);
       const choices = explain.explainSurvey(read);
       const said = choices.map(({ warnings, sentences }) => [warnings, sentences.slice(0, 2)]);
-      return [said, read.menu().map(({ name }) => amounts.written(read.cover.cost(name)))];
+      return [said, read.menu().map(({ name }) => memory.written(read.cover.cost(name)))];
     })"""
     weak = fw.Survey(LINE, fw.Cover({**MENU, "weak": fw.KRR(LINE, 9.0)}))
     assert fw.explain(weak, "shy").warnings == (

@@ -27,7 +27,7 @@ LENGTHS = """(specs) => specs.map((spec) => {
   const own = read.menu?.().map(({ name, mechanism }) => {
     const at = mechanism.member ? mechanism.epsilon : null;
     const row = read.report(name, mechanism.alphabet.decode(0), undefined, at);
-    return messages.padded(row, read.message_bytes);
+    return survey.padded(row, read.message_bytes);
   }) ?? [];
   return [read.message_bytes, own];
 })"""

@@ -91,7 +91,7 @@ def test_costs_and_words_are_those_of_python():
       const {questions} = survey.Survey.parse(spec);
       const costs = new Map(Object.entries(way).map(([name, choice]) =>
         [name, budget.cost(questions.get(name).find(choice))]));
-      return [[...costs.values()].map(amounts.written), questionnaire.explainSum(costs)];
+      return [[...costs.values()].map(memory.written), survey.explainSum(costs)];
     })"""
     ways = [
         {"age": "careful", "commute": "open"},

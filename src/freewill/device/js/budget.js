@@ -6,13 +6,12 @@
  * log P(y | x) / P(y | x') of a table. What no epsilon bounds is infinite.
  */
 
-import { distancesOf } from "./alphabets.js";
-import { NOTHING, digits, exactly, literally, plus, product, ratio, rest, within } from "./amounts.js";
-import { ROW_ROUNDING } from "./checks.js";
-import { refuseIf, shown } from "./errors.js";
-import { DeviceError, Memory, temporary } from "./memory.js";
+import { spanOf } from "./alphabets.js";
+import { ROW_ROUNDING, refuseIf, shown } from "./errors.js";
+import { NOTHING, DeviceError, Memory, digits, exactly, literally, plus, product, ratio, rest } from "./memory.js";
+import { temporary, within } from "./memory.js";
 
-/** @typedef {import("./amounts.js").Amount} Amount */
+/** @typedef {import("./memory.js").Amount} Amount */
 
 /** Factor by which a distance that is no whole number is at most too small. */
 const ROUNDING = ratio((1n << 48n) + 1n, 1n << 48n);
@@ -104,10 +103,7 @@ export function cost(mechanism) {
 export function diameter(alphabet) {
   if (alphabet.kind === "linear") return ratio(BigInt(alphabet.last) - BigInt(alphabet.first), 1n);
   if (alphabet.kind !== "grid") return alphabet.size > 1 ? ratio(1n, 1n) : NOTHING;
-  const { columns, rows, cell } = alphabet;
-  const whole = () => Math.hypot((columns - 1) * cell[0], (rows - 1) * cell[1]);
-  const farthest = alphabet.mask ? (distancesOf(alphabet)?.[2] ?? 0) : whole();
-  return product(literally(farthest), ROUNDING);
+  return product(literally(spanOf(alphabet)[1]), ROUNDING);
 }
 
 /**

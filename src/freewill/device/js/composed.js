@@ -6,11 +6,10 @@
  */
 
 import { Linear, alphabetFromSpec, offsets } from "./alphabets.js";
-import { checkFields, checkedIndex, isObject } from "./checks.js";
 import { coin } from "./draws.js";
-import { FreewillError, refuseIf, shown } from "./errors.js";
+import { FreewillError, checkFields, checkedIndex, isObject, refuseIf, shown } from "./errors.js";
 import { canonical } from "./ids.js";
-import { Matrix } from "./mechanisms.js";
+import { Matrix, bytesOf, isHex, joined, textOf, widthOf } from "./mechanisms.js";
 import { Programmed } from "./programs.js";
 import { mechanismFromSpec } from "./registry.js";
 
@@ -18,8 +17,6 @@ import { mechanismFromSpec } from "./registry.js";
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
 /** @typedef {import("./programs.js").Steps} Steps */
 
-/** Bytes of a seed and a bucket. */
-const HASHED = 8;
 const MOST_PARTS = 64;
 
 /**
@@ -141,50 +138,3 @@ function added(parts, alphabet) {
 
 /** @type {(numbers: number[]) => number} */
 const sum = (numbers) => numbers.reduce((all, number) => all + number, 0);
-
-/** @type {(mechanism: any) => number} how many bytes a report takes */
-export function widthOf({ outputs, alphabet, draws, width }) {
-  if (outputs !== null) return Math.max(1, Math.ceil((outputs.size - 1).toString(2).length / 8));
-  return width ?? (draws === "hash" ? HASHED : Math.ceil(alphabet.size / 8));
-}
-
-/** @type {(mechanism: any, report: any) => Uint8Array} a report as bytes, the least of a number first */
-function bytesOf(mechanism, report) {
-  if (report instanceof Uint8Array) return report;
-  if (typeof report === "number") return little(report, widthOf(mechanism));
-  const [seed, bucket] = String(report).split(":").map(Number);
-  return joined([little(seed, HASHED / 2), little(bucket, HASHED / 2)]);
-}
-
-/** @type {(mechanism: any, digits: string) => string | null} the text of a report from its bytes, if they are one */
-function textOf(mechanism, digits) {
-  const { outputs, draws } = mechanism;
-  if (outputs !== null) {
-    const index = number(digits);
-    return index < outputs.size ? outputs.text(index) : null;
-  }
-  const half = digits.length / 2;
-  const hashed = draws === "hash";
-  const text = hashed ? `${number(digits.slice(0, half))}:${number(digits.slice(half))}` : digits;
-  return mechanism.gives(text) ? text : null;
-}
-
-/** @type {(whole: number, width: number) => Uint8Array} */
-const little = (whole, width) => Uint8Array.from({ length: width }, (_, i) => Math.floor(whole / 256 ** i) % 256);
-
-/** @type {(digits: string) => number} hexadecimal digits, the least byte first */
-const number = (digits) => (digits.match(/../g) ?? []).reduceRight((all, pair) => 256 * all + parseInt(pair, 16), 0);
-
-/** @type {(text: string, width: number) => boolean} */
-const isHex = (text, width) => text.length === 2 * width && /^[0-9a-f]*$/.test(text);
-
-/** @type {(pieces: Uint8Array[]) => Uint8Array} */
-function joined(pieces) {
-  const whole = new Uint8Array(sum(pieces.map((piece) => piece.length)));
-  let end = 0;
-  for (const piece of pieces) {
-    whole.set(piece, end);
-    end += piece.length;
-  }
-  return whole;
-}

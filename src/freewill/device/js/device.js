@@ -3,15 +3,11 @@
  */
 
 import { Budget, cost } from "./budget.js";
-import { checkText, isObject } from "./checks.js";
-import { handedOutAtADeadline } from "./clock.js";
 import { below, system } from "./draws.js";
-import { FreewillError, refuseIf, shown } from "./errors.js";
+import { checkText, isObject, located, refuseIf, shown } from "./errors.js";
 import { idOf } from "./ids.js";
 import { DeviceError, Memory, adding } from "./memory.js";
-import { padded } from "./messages.js";
-import { Questionnaire, rowId } from "./questionnaire.js";
-import { Survey, sameWords } from "./survey.js";
+import { Questionnaire, Survey, padded, rowId, sameWords } from "./survey.js";
 
 /** @typedef {import("./draws.js").Source} Source */
 /** @typedef {import("./memory.js").Sent} Sent */
@@ -245,12 +241,7 @@ const mapped = (map, work) => new Map([...map].map(([name, one]) => [name, work(
 
 /** @type {(several: boolean, name: string, work: () => any) => any} errors name the question, of several */
 function within(several, name, work) {
-  try {
-    return work();
-  } catch (error) {
-    if (!several || !(error instanceof FreewillError)) throw error;
-    throw new DeviceError(`question ${shown(name)}: ${error.message}`);
-  }
+  return several ? located(`question ${shown(name)}: `, work, { Fault: DeviceError }) : work();
 }
 
 /** @type {(name: string, survey: any, part?: string) => string} a question of a survey with a name, whatever its words */
@@ -285,4 +276,28 @@ function questionOf(survey, given, memory, within) {
       "would get this one's answer. Give the survey a name, a question_id or a question, or the " +
       "device a question.",
   );
+}
+
+/** Milliseconds until the first deadline: well above what a draw takes. */
+const QUANTUM = 5;
+/** Milliseconds before a deadline from which the clock is watched: timers are late. */
+const SPUN = 2;
+
+/**
+ * Do some work and give its result 5 ms after it began, or after twice, four times, ... as long, so
+ * that a wait is never longer than the work before it, but for the first.
+ *
+ * @template T
+ * @param {() => T | Promise<T>} work
+ * @returns {Promise<T>}
+ */
+export async function handedOutAtADeadline(work) {
+  const began = performance.now();
+  const result = await work();
+  let wait = QUANTUM;
+  while (wait < performance.now() - began) wait *= 2;
+  const asleep = began + wait - SPUN - performance.now();
+  if (asleep > 0) await new Promise((resolve) => setTimeout(resolve, asleep));
+  while (performance.now() - began < wait);
+  return result;
 }

@@ -2,8 +2,7 @@
  * @file The public log of surveys of a collector: a chain of hashes that grows, and in which nothing changes unseen.
  */
 
-import { isObject } from "./checks.js";
-import { FreewillError, refuseIf, shown } from "./errors.js";
+import { FreewillError, isObject, refuseIf, shown } from "./errors.js";
 import { devicesHash, sha256 } from "./ids.js";
 
 /** @typedef {{number: number, head: string}} Place an entry, and the head with it */

@@ -3,8 +3,7 @@
  */
 
 import { awayIn, offsets } from "./alphabets.js";
-import { isNumbers, sumOf } from "./checks.js";
-import { FreewillError, brief, refuseIf, shown } from "./errors.js";
+import { FreewillError, brief, isNumbers, refuseIf, shown, sumOf } from "./errors.js";
 
 export const LOSSES = ["report_loss", "guess_loss"];
 const SELECTIONS = ["max-entropy", "centre", "vertex", "coin"];

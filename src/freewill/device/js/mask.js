@@ -2,8 +2,7 @@
  * @file Which cells of a grid are kept, as runs; how far those are apart, and which is nearest.
  */
 
-import { isNumbers } from "./checks.js";
-import { FreewillError, refuseIf, shown } from "./errors.js";
+import { FreewillError, isNumbers, refuseIf, shown } from "./errors.js";
 
 /** Of a grid with a mask: each of its cells is looked at. */
 const MOST_CELLS = 2 ** 20;

@@ -3,8 +3,7 @@
  */
 
 import { alphabetFromSpec } from "./alphabets.js";
-import { checkFields, checkText, isObject } from "./checks.js";
-import { FreewillError, UndrawableError, refuseIf, shown } from "./errors.js";
+import { FreewillError, UndrawableError, checkFields, checkText, isObject, refuseIf, shown } from "./errors.js";
 import { Family } from "./family.js";
 import { LOSSES } from "./losses.js";
 import { KRR, RAPPOR, SPEC_VERSION, Geometric, Identity, Matrix, PlanarGeometric, Shokri, Silent } from "./mechanisms.js";
