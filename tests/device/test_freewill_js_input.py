@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tools.javascript import MODULE, in_node, node
-from tools.size import web_lines
 from tools.javascript.cases import COAST
+from tools.size import web_lines
 
 import freewill as fw
 from device_cases import skipped
