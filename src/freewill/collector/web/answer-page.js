@@ -9,7 +9,7 @@ import { filled } from "../device/figures.js";
 import { Spending } from "./answer-budget.js";
 import { Menu, warning } from "./answer-menu.js";
 import { letters, madeBy, promise, protectionName, receiptStep, reportWords } from "./answer-report.js";
-import { OWN, complain, dayText, epsilonText, failed, foreign, nameSaid, questionSaid, show } from "./answer-texts.js";
+import TEXTS, { OWN, complain, dayText, epsilonText, failed, foreign, nameSaid, questionSaid, show } from "./answer-texts.js";
 import { shown, step, stop, tell, told, valueShown, words } from "./answer-texts.js";
 import { chooserOf } from "./answer-value.js";
 import { withinWords } from "./answer-way.js";

@@ -2,6 +2,10 @@
  * @file Two questions together: a heat map with its numbers, how unsure they are, and a table.
  */
 
+import { Chart, axis, base, hover, placed, plain, theme } from "./dashboard-charts.js";
+import { halves as halvesOf, largest, offer, points, several, shortened, table } from "./dashboard-words.js";
+import { byId } from "./parts.js";
+
 /** @typedef {{shares: number[][], halves: number[][] | null, rows: string[], columns: string[]}} Cells */
 
 /** Pixels that the numbers of a cell need, without and with how unsure they are; and the names of rows. */

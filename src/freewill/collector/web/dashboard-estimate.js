@@ -3,6 +3,10 @@
  * how unsure it is.
  */
 
+import { axis, base, hover, placed, plain, reach, ribbon } from "./dashboard-charts.js";
+import { layersOf } from "./dashboard-under.js";
+import { axes, halves, laidOut, likeliest, names, points } from "./dashboard-words.js";
+
 /** @typedef {import("./dashboard-charts.js").Theme} Theme */
 /** @typedef {import("./dashboard-words.js").Estimate} Estimate */
 /** @typedef {import("./dashboard-charts.js").Figure} Figure */

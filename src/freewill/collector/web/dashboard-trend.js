@@ -2,6 +2,10 @@
  * @file Over time: the mean, the median or a share by period, with its band, and whether it changes.
  */
 
+import { Chart, axis, base, dayAxis, hover, plain, reach, ribbon, theme } from "./dashboard-charts.js";
+import { count, offer, points, sentence, shortened, table } from "./dashboard-words.js";
+import { byId } from "./parts.js";
+
 /** @typedef {import("./dashboard-charts.js").Theme} Theme */
 /** @typedef {import("./dashboard-charts.js").Figure} Figure */
 /**
