@@ -8,7 +8,7 @@ from freewill.domain.alphabets.groups import coarser, merged_weights
 from freewill.stats.choice.bases import basis_of, ladder
 from freewill.stats.difference import diameter, displacements, smooth_differences
 from freewill.stats.planning.truths import truths
-from freewill.stats.sieves import Kernels
+from freewill.stats.smooth import Kernels
 from naive_laws import coast, kept_cells, planar_law
 
 GRID = coast(7)
