@@ -131,8 +131,6 @@ from freewill.stats.estimators.methods import combine_mechanisms as combine_mech
 from freewill.stats.estimators.methods import combine_results as combine_results
 from freewill.stats.evidence import Evidence as Evidence
 from freewill.stats.evidence import merge as merge
-from freewill.stats.explanations import Hypothesis as Hypothesis
-from freewill.stats.explanations import Misfit as Misfit
 from freewill.stats.fit import Fit as Fit
 from freewill.stats.fit import fit as fit
 from freewill.stats.forged import SetAside as SetAside
@@ -144,6 +142,8 @@ from freewill.stats.intervals import Intervals as Intervals
 from freewill.stats.intervals import intervals as intervals
 from freewill.stats.laws.check import FitCheck as FitCheck
 from freewill.stats.laws.check import check_fit as check_fit
+from freewill.stats.misfit import Hypothesis as Hypothesis
+from freewill.stats.misfit import Misfit as Misfit
 from freewill.stats.misfit import explain_misfit as explain_misfit
 from freewill.stats.periods import Period as Period
 from freewill.stats.periods import with_periods as with_periods

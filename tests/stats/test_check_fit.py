@@ -9,7 +9,7 @@ import freewill as fw
 from freewill.stats.efficient import OneStep
 from freewill.stats.information import pulled
 from freewill.stats.laws import residuals
-from freewill.stats.laws.departures import column
+from freewill.stats.laws.check import column
 from freewill.stats.laws.group_laws import BitLaw, SymbolLaw, at_epsilon, epsilon_of, law_of
 from freewill.stats.laws.residuals import Crowd, Residuals, rooted_deviance
 from profiles import examples

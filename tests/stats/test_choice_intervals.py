@@ -16,8 +16,7 @@ from choice_cases import (
     slope_of,
 )
 from freewill.stats.choice.bases import ladder
-from freewill.stats.choice.joint import JointEstimate
-from freewill.stats.choice.model import ChoiceModel
+from freewill.stats.choice.model import ChoiceModel, JointEstimate
 
 
 @pytest.mark.parametrize("mechanisms", [MIXED, BITS], ids=["symbols", "bits"])

@@ -11,9 +11,8 @@ from freewill.core.presented import Presented, room
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, printable, several
 from freewill.numeric.solvers.likelihood import OnStep
-from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
+from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware, choice_odds
 from freewill.stats.choice.check import ChoiceCheck, check_choice, each_level
-from freewill.stats.choice.odds import choice_odds
 from freewill.stats.choice.sensitivity import sensitivity as sensitivity_of
 from freewill.stats.choice.sensitivity import unnoticed
 from freewill.stats.compare import compare as compare_fits

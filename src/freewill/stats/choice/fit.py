@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -10,9 +10,7 @@ from scipy.special import expit
 from freewill.core.types import FloatArray
 from freewill.numeric.solvers.likelihood import Solution
 from freewill.stats.choice.bases import Basis
-
-if TYPE_CHECKING:
-    from freewill.stats.choice.model import ChoiceModel, Place, Score
+from freewill.stats.choice.model import ChoiceModel, Place, Score
 
 _MOST_STEPS = 40
 """Newton steps for one basis: ten are usual."""
@@ -66,7 +64,7 @@ class Free(NamedTuple):
     """The maximum under free choice, where all bases begin, and what the reports tell there."""
 
     solution: Solution
-    place: "Place"
+    place: Place
 
 
 class _Point(NamedTuple):
@@ -83,7 +81,7 @@ class _Point(NamedTuple):
 
 
 def fit(
-    model: "ChoiceModel",
+    model: ChoiceModel,
     basis: Basis,
     free: Free,
     near: FloatArray | None = None,
@@ -128,7 +126,7 @@ def fit(
     return _result(model, basis, here, spread, score, converged)
 
 
-def corrected(model: "ChoiceModel", fitted: ChoiceFit) -> ChoiceFit:
+def corrected(model: ChoiceModel, fitted: ChoiceFit) -> ChoiceFit:
     """Move a fit to where the efficient score is 0: the border of the simplex then has no say.
 
     The most likely theta keeps the positive part of the noise of every rare value, and a choice
@@ -157,7 +155,7 @@ def corrected(model: "ChoiceModel", fitted: ChoiceFit) -> ChoiceFit:
     return fitted
 
 
-def narrowed(model: "ChoiceModel", fitted: ChoiceFit, free: Free, doubt: float) -> ChoiceFit | None:
+def narrowed(model: ChoiceModel, fitted: ChoiceFit, free: Free, doubt: float) -> ChoiceFit | None:
     """Fit logits that are all multiples of one function, the one that a fit comes nearest to.
 
     The function is that of the first left singular vector of the coefficients. To choose it costs
@@ -180,9 +178,7 @@ def best_of(fits: list[ChoiceFit]) -> ChoiceFit:
     return max(fits, key=lambda one: (one.spread > 0, one.criterion))
 
 
-def averaged(
-    model: "ChoiceModel", law: ChoiceFit, free: Free, excess: float, laws: int
-) -> ChoiceFit:
+def averaged(model: ChoiceModel, law: ChoiceFit, free: Free, excess: float, laws: int) -> ChoiceFit:
     """Return a choice law that free choice explains as well, averaged with free choice.
 
     `excess` is by how much the law's criterion exceeds that of free choice, by the fit and by what
@@ -220,7 +216,7 @@ def _newton(
 
 
 def _step(
-    model: "ChoiceModel", basis: Basis, here: _Point, spread: float, score: "Score", damping: float
+    model: ChoiceModel, basis: Basis, here: _Point, spread: float, score: Score, damping: float
 ) -> tuple[_Point, float, float]:
     """Take the first step that does not lose; return where it leads, its promise and its damping.
 
@@ -240,7 +236,7 @@ def _step(
 
 
 def _moved(
-    model: "ChoiceModel",
+    model: ChoiceModel,
     basis: Basis,
     coefficients: FloatArray,
     step: FloatArray,
@@ -251,12 +247,12 @@ def _moved(
     return _at(model, basis, coefficients + step * min(1.0, _WIDEST / max(reach, 1e-300)), start)
 
 
-def _at(model: "ChoiceModel", basis: Basis, coefficients: FloatArray, start: FloatArray) -> _Point:
+def _at(model: ChoiceModel, basis: Basis, coefficients: FloatArray, start: FloatArray) -> _Point:
     choice = model.choice(basis, coefficients)
     return _Point(coefficients, choice, model.solve(choice, start))
 
 
-def first_spread(score: "Score") -> tuple[float, float]:
+def first_spread(score: Score) -> tuple[float, float]:
     """Return the spread of the largest criterion, and that, by the efficient score at free choice.
 
     A fit then gains about as much: no fit is needed to know whether it is worth it.
@@ -276,7 +272,7 @@ def first_spread(score: "Score") -> tuple[float, float]:
     return float(spreads[best]), float(gains[best])
 
 
-def _df(coefficients: FloatArray, score: "Score", spread: float) -> tuple[float, float]:
+def _df(coefficients: FloatArray, score: Score, spread: float) -> tuple[float, float]:
     """Return how many coefficients the reports decide, and log det(1 + spread^2 n S)."""
     information, _ = beside_constants(score.curvature, coefficients)
     values = spread**2 * np.maximum(np.linalg.eigvalsh(information), 0.0)
@@ -294,11 +290,11 @@ def beside_constants(curvature: FloatArray, slope: FloatArray) -> tuple[FloatArr
 
 
 def _result(
-    model: "ChoiceModel",
+    model: ChoiceModel,
     basis: Basis,
     point: _Point,
     spread: float = 0.0,
-    score: "Score | None" = None,
+    score: Score | None = None,
     converged: bool = True,
 ) -> ChoiceFit:
     """Say what a point is worth; a spread of 0 stands for free choice."""

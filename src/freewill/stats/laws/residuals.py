@@ -3,21 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtr
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
+from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.model import ChoiceModel
 from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import Start, default_tolerance, slope_at, theta_of
 from freewill.stats.evidence import Evidence
 from freewill.stats.information import inverse_on_simplex, pulled
 from freewill.stats.laws.group_laws import GroupLaw, law_of
-
-if TYPE_CHECKING:
-    from freewill.stats.choice.aware import ChoiceAwareEstimate
 
 _STEPS = 100
 _RAREST = 1e-9
@@ -140,7 +137,7 @@ class Crowd:
         return shares / total if total > 0 else shares
 
 
-def choice_law(aware: "ChoiceAwareEstimate", bends: bool = True) -> ChoiceLaw:
+def choice_law(aware: ChoiceAwareEstimate, bends: bool = True) -> ChoiceLaw:
     """Return the choice law of an estimate, with all bends that its intervals allow for.
 
     Or with those of its own basis alone, which is what a simple law is worth beside a departure.
