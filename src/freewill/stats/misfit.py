@@ -26,8 +26,7 @@ from freewill.stats.functionals import checked_level
 from freewill.stats.groups import too_small
 from freewill.stats.information import pulled, several_people
 from freewill.stats.laws.check import FitCheck, check_fit, fitted
-from freewill.stats.laws.group_laws import epsilon_of
-from freewill.stats.laws.residuals import Crowd, Residuals, choice_law
+from freewill.stats.laws.residuals import Crowd, Residuals, choice_law, epsilon_of
 
 CHOICE, EPSILON, FORGED = "choice by value", "another epsilon", "forged reports"
 BOTH = f"{CHOICE} and {EPSILON}"

@@ -27,8 +27,15 @@ from freewill.stats.evidence import Evidence, by_attribute, names_of
 from freewill.stats.functionals import checked_level
 from freewill.stats.groups import Group, grouped, too_small
 from freewill.stats.information import several_people
-from freewill.stats.laws.group_laws import all_counts, at_epsilon, epsilon_of
-from freewill.stats.laws.residuals import LEFT, Crowd, Residuals, choice_law
+from freewill.stats.laws.residuals import (
+    LEFT,
+    Crowd,
+    Residuals,
+    all_counts,
+    at_epsilon,
+    choice_law,
+    epsilon_of,
+)
 
 _MOST = 10
 """Departures that are looked for."""
@@ -149,7 +156,8 @@ def fitted(
                 groups[number] = departure.amended(groups[number], float(sizes[which]))
         amended = Evidence(evidence.alphabet, tuple(groups))
         if step < _ROUNDS:
-            now = Residuals.of(amended, first.crowd.amended(amended), skipped)
+            crowd = Crowd.of(amended, first.crowd.law, start=first.crowd.theta)
+            now = Residuals.of(amended, crowd, skipped)
     figures = tuple(sizes.tolist()), tuple(errors.tolist())
     return Explained(first, _without(now, places), places, p_values, *figures, amended)
 
@@ -337,7 +345,8 @@ class FitCheck(Check):
     has the groups that are to blame. `left_out` says of the other groups why they were not tested.
     `left_p` is the p-value of what is left once all that is to blame is taken as given: where it is
     small as well, what is named does not explain the reports. `amended` is the evidence without
-    what is to blame (another epsilon, reports set aside), None where nothing is.
+    what is to blame (another epsilon, reports set aside), None where nothing is. `by_attribute` has
+    the tests of several questions.
 
     >>> import freewill as fw
     >>> line = fw.Linear(0, 4)
@@ -352,6 +361,7 @@ class FitCheck(Check):
     groups: tuple[GroupFit, ...]
     left_p: float = 1.0
     amended: Evidence | None = field(default=None, repr=False, compare=False)
+    by_attribute: dict[str, "FitCheck"] = field(default_factory=dict, repr=False)
 
     @property
     def suspects(self) -> tuple[GroupFit, ...]:
@@ -437,13 +447,10 @@ def checked_laws(fit: OneStep, level: float, aware: ChoiceAwareEstimate | None =
         raise EvidenceError(
             f"no law can be tested: {why}. Collect more reports, and of more mechanisms."
         )
-    p_value = min(first.p_values(first))
-    explanation = Explained(first, first)
-    if p_value < 1 - level:
-        explanation = explained(evidence, first, 1 - level, skipped)
+    explanation = explained(evidence, first, 1 - level, skipped)
     shares, furthest = crowd.shares(evidence), explanation.left.furthest(len(names))
     return FitCheck(
-        p_value=p_value,
+        p_value=min(first.p_values(first)),
         level=level,
         groups=tuple(
             _group_fit(evidence, explanation, place, name, float(shares[place]), furthest[:, place])
@@ -539,14 +546,7 @@ def _group_fit(
     )
 
 
-@dataclass(frozen=True)
-class FitByAttribute(FitCheck):
-    """A test of all laws, attribute by attribute; `by_attribute` has the test of each."""
-
-    by_attribute: dict[str, FitCheck] = field(default_factory=dict, repr=False)
-
-
-def fit_by_attribute(fit: OneStep, level: float) -> FitByAttribute:
+def fit_by_attribute(fit: OneStep, level: float) -> FitCheck:
     """Test the laws of each attribute's mechanisms and, of few records, all together.
 
     The p-value of all is the least times the number of tests, and each is at the level that makes
@@ -573,9 +573,13 @@ def fit_by_attribute(fit: OneStep, level: float) -> FitByAttribute:
         )
     groups: list[GroupFit] = []
     for name, check in checks.items():
-        groups += [_named(one, name, len(fits)) for one in check.groups]
+        for one in check.groups:
+            p_values = (min(1.0, len(fits) * own) for own in (one.epsilon_p, one.output_p))
+            epsilon_p, output_p = p_values
+            called = f"{name}: {one.name}"
+            groups.append(replace(one, name=called, epsilon_p=epsilon_p, output_p=output_p))
         left_out |= {f"{name}: {one}": why for one, why in check.left_out.items()}
-    return FitByAttribute(
+    return FitCheck(
         p_value=min(1.0, len(fits) * min(check.p_value for check in checks.values())),
         level=level,
         groups=tuple(groups),
@@ -583,14 +587,6 @@ def fit_by_attribute(fit: OneStep, level: float) -> FitByAttribute:
         left_p=min(1.0, len(fits) * min(check.left_p for check in checks.values())),
         by_attribute=checks,
     )
-
-
-def _named(group: GroupFit, attribute: str, tests: int) -> GroupFit:
-    """Return what is said of a group with its attribute's name, corrected for all attributes."""
-    p_values = (min(1.0, tests * one) for one in (group.epsilon_p, group.output_p))
-    epsilon_p, output_p = p_values
-    name = f"{attribute}: {group.name}"
-    return replace(group, name=name, epsilon_p=epsilon_p, output_p=output_p)
 
 
 def free_attributes(fit: OneStep, level: float) -> dict[str, bool]:
