@@ -31,7 +31,6 @@ _COUNTED = 4096
 """Outputs up to which each is tested, where they are no values."""
 _FAR = 6.0
 """Standard errors of its mean from 0 at which a score is none: a law that lacks a factor."""
-_STEPS = 100
 _RAREST = 1e-9
 """Share of the people of a value who choose a mechanism, at least: nothing divides by 0."""
 _DRAWS, _FEWEST_DRAWS = 1000, 400
@@ -401,7 +400,7 @@ class Crowd:
         """
         if law is None:
             return cls.free(OneStep(evidence, start))
-        model = ChoiceModel(evidence, default_tolerance(evidence), _STEPS)
+        model = ChoiceModel(evidence, default_tolerance(evidence), 100)
         solution = model.solve(law.choice, theta_of(start, evidence.alphabet))
         inside = pulled(solution.theta, evidence.people)
         size, contrasts, mean = inside.size, model.contrasts, law.choice @ model.contrasts
