@@ -283,13 +283,11 @@ def _drawn(
     given = dict(zip(names, read_columns(path, names, [*texts, *chosen_in]), strict=True))
     values, kept = _encoded(columns, given, survey, drop_outside)
     given = {name: column[kept] for name, column in given.items()}
-    # Of several questions the order is drawn first, so that a seed gives what it always gave.
-    orders = [rng.permutation(values.size)] if isinstance(survey, Questionnaire) else []
     chosen = {
         question: choosing.used(question, own, given, values.size, rng)
         for question, own in questions.items()
     }
-    order = orders[0] if orders else rng.permutation(values.size)
+    order = rng.permutation(values.size)
     which = np.zeros(values.size, dtype=np.int64)
     for question, own in questions.items():
         combined = which * len(own.mechanisms) + chosen[question]

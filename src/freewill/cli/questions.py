@@ -152,7 +152,7 @@ def parse_shares(texts: Sequence[str], survey: Survey) -> dict[str, dict[str, fl
     }
     listed = [called for called, (_, _, name) in named.items() if called.endswith(name)]
     for text in texts:
-        expected = f"a name and a weight, such as {listed[0]}=0.5"
+        expected = f"NAME=WEIGHT, such as {listed[0]}=0.5"
         called, weight = parse_pair(text, "--share", expected, least=0)
         if called not in named:
             raise ParameterError(none_of("--share of", called, listed))
