@@ -24,8 +24,8 @@ import freewill as fw
 from benchmarks import pages
 from freewill.core.types import FloatArray
 from freewill.stats.change import Pooled, change
+from freewill.stats.estimators.estimate import Work
 from freewill.stats.trend import linearised
-from freewill.stats.work import Work
 
 _LEVEL = 0.05
 _BANDS = 5

@@ -15,8 +15,8 @@ from freewill.stats.difference import (
     smooth_differences,
 )
 from freewill.stats.equality import Scores, by_formula, equality, whitened
+from freewill.stats.estimators.estimate import Work
 from freewill.stats.functionals import weights_of
-from freewill.stats.work import Work
 from problems import simulated
 from profiles import examples
 

@@ -15,8 +15,7 @@ from freewill.domain.mechanisms.shokri import Selection
 from freewill.domain.packed_outputs import Bits
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.support import BitOperator
-from freewill.stats.estimators.estimate import in_words
-from freewill.stats.estimators.identifiability import confounded_values, unresolved_directions
+from freewill.stats.estimators.estimate import confounded_values, in_words, unresolved_directions
 
 LINE, CITY = fw.Linear(0, 19), fw.Grid(6, 4, cell=0.5)
 LARGEST = {LINE: 5.0, CITY: fw.Shokri(CITY, 1.0).problem.largest_loss}

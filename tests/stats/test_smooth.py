@@ -12,9 +12,9 @@ import freewill as fw
 from freewill.errors import FreewillError
 from freewill.numeric.operators.base import probabilities
 from freewill.stats.estimators.estimate import likelihood_of
+from freewill.stats.groups import Block, Stream
 from freewill.stats.sieves import Kernels, Sieves, degrees_of_freedom
 from freewill.stats.smooth import average, weighted
-from freewill.stats.streams import Block, Stream
 from problems import CITY, COIN, LINE, MIXTURES, expected, random_truth, simulated
 from profiles import examples
 from streams_cases import Split

@@ -9,7 +9,7 @@ import freewill as fw
 from freewill.numeric.operators.base import Sums
 from freewill.stats import streams
 from freewill.stats.estimators.estimate import passes_of
-from freewill.stats.streams import (
+from freewill.stats.groups import (
     Block,
     Held,
     Seen,

@@ -9,10 +9,7 @@ import freewill as fw
 from freewill.io.reading import read as read_all
 from freewill.stats import streams
 from freewill.stats.estimators.estimate import passes_of
-from freewill.stats.streams import (
-    Block,
-    Stream,
-)
+from freewill.stats.groups import Block, Stream
 from report_cases import expected, table_of
 from streams_cases import BITS, PARTS, SURVEY, THETA, Split
 

@@ -12,9 +12,9 @@ from freewill.stats import change as changing
 from freewill.stats import permutation
 from freewill.stats.change import Pooled, change
 from freewill.stats.equality import equality
+from freewill.stats.estimators.estimate import Work
 from freewill.stats.permutation import redrawn_tables
 from freewill.stats.trend import linearised
-from freewill.stats.work import Work
 
 LINE = fw.Linear(0, 9)
 MENU = fw.Categorical(["yes", "no", "maybe"])

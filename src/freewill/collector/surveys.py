@@ -21,10 +21,18 @@ from freewill.core.types import Reports, checked_counts, slices
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import first_line, several
 from freewill.stats.evidence import Evidence, assemble, merge
-from freewill.stats.groups import Group, grouped
+from freewill.stats.groups import (
+    HELD_BYTES,
+    Block,
+    Group,
+    Stream,
+    Work,
+    gathered,
+    grouped,
+    summarising,
+)
 from freewill.stats.periods import with_periods
 from freewill.stats.provenance import digest
-from freewill.stats.streams import HELD_BYTES, Block, Stream, Work, gathered, summarising
 
 if TYPE_CHECKING:
     from freewill.domain.survey import Survey

@@ -12,12 +12,11 @@ from freewill.domain.alphabets.base import Alphabet, has_raster
 from freewill.numeric.operators.moments import about_mean
 from freewill.stats.difference import single_differences, smooth_differences
 from freewill.stats.equality import by_formula, whitened
-from freewill.stats.estimators.estimate import default_tolerance, slope_at
+from freewill.stats.estimators.estimate import Work, default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, merge
 from freewill.stats.information import DENSE, Information, information_at, pulled
 from freewill.stats.permutation import p_values, redrawn_tables
-from freewill.stats.work import Work
 
 _MOST_DIRECTIONS = 1_000
 """Contrasts of periods along directions that are tested together: their covariance is a matrix."""

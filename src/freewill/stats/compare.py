@@ -15,6 +15,7 @@ from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.difference import distance_between, transports_on, written
 from freewill.stats.efficient import OneStep, fit_of
 from freewill.stats.equality import equality, solves_of
+from freewill.stats.estimators.estimate import Work
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import checked_level, estimable
 from freewill.stats.information import advice_on_few, several_people
@@ -22,7 +23,6 @@ from freewill.stats.intervals import checked_flag, interval_lines, intervals
 from freewill.stats.provenance import Body, refuse_shared
 from freewill.stats.reach import band, reach_of
 from freewill.stats.weights import Quantiles, Weights
-from freewill.stats.work import Work
 
 _TRANSPORT = 10
 """Solves that an exact transport counts for: where there are any, solves have a matrix."""

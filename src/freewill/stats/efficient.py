@@ -21,12 +21,13 @@ from freewill.stats.covariance import OnRow
 from freewill.stats.estimators.estimate import (
     Estimate,
     Start,
+    Work,
     certified_estimate,
     default_tolerance,
     slope_at,
+    unresolved_directions,
 )
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.estimators.identifiability import unresolved_directions
 from freewill.stats.evidence import Evidence, by_attribute
 from freewill.stats.information import (
     PULL,
@@ -37,7 +38,6 @@ from freewill.stats.information import (
     several_people,
 )
 from freewill.stats.reach import decided_by_few, firm_pull, with_observed
-from freewill.stats.work import Work
 
 T = TypeVar("T")
 _COMBINED = 1 << 14

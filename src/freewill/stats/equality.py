@@ -10,12 +10,11 @@ from scipy.special import chdtrc
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, has_raster
 from freewill.stats.difference import WAVES, single_differences, smooth_differences
-from freewill.stats.estimators.estimate import default_tolerance, slope_at
+from freewill.stats.estimators.estimate import Work, default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, merge
 from freewill.stats.information import DENSE, Information, information_at, pulled
 from freewill.stats.permutation import p_value, redrawn
-from freewill.stats.work import Work
 
 _LEFT = 0.05
 """Share of the information that must be left for a second test."""

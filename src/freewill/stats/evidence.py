@@ -16,9 +16,8 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.noisy import stacked_operators
 from freewill.errors import EvidenceError, closest, several, shown
 from freewill.numeric.operators.base import StackOperator
-from freewill.stats.groups import Group, grouped, name_of
+from freewill.stats.groups import Block, Group, Source, Stream, grouped, joined, name_of, unchanged
 from freewill.stats.provenance import Parts, own_part, picked, united
-from freewill.stats.streams import Block, Source, Stream, joined, unchanged
 
 if TYPE_CHECKING:
     from freewill.domain.mechanisms.factored import Factored

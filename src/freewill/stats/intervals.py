@@ -14,13 +14,12 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.efficient import Estimated, OneStep, fit_of
-from freewill.stats.estimators.estimate import Start
+from freewill.stats.estimators.estimate import Start, Work
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import checked_level, estimable, functionals_of
 from freewill.stats.information import Information, advice_on_few, several_people
 from freewill.stats.reach import advice_on, critical_of, normal_draws, reaches
 from freewill.stats.weights import Dependence, Nonlinear, Quantiles, Weights
-from freewill.stats.work import Work
 
 COLUMNS = ("point", "low", "high", "standard_error")
 """Columns of each functional, in tables and files."""

@@ -16,13 +16,13 @@ from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.change import Change, Lines, Pooled, change
 from freewill.stats.difference import written
 from freewill.stats.efficient import OneStep
+from freewill.stats.estimators.estimate import Work
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import checked_level, estimable, functionals_of
 from freewill.stats.information import FEW
 from freewill.stats.intervals import Intervals, checked_flag, intervals
 from freewill.stats.periods import Span, spans_of, times_of
 from freewill.stats.weights import Fractions, Nonlinear, Quantiles
-from freewill.stats.work import Work
 
 COLUMNS = ("point", "low", "high", "band_low", "band_high", "standard_error")
 """Columns of each period and functional, in tables and files."""

@@ -19,13 +19,12 @@ from freewill.errors import FreewillError, ParameterError, printable, several, s
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.collect import collect
 from freewill.stats.difference import norm_on
-from freewill.stats.estimators.estimate import Estimate, whole
+from freewill.stats.estimators.estimate import Estimate, Work, whole
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.information import DENSE
 from freewill.stats.planning.design import Design, true_variance
 from freewill.stats.planning.distances import Parts
 from freewill.stats.planning.truths import checked_truths, usual
-from freewill.stats.work import Work
 
 MIXTURE = "all of them"
 """Name of the survey in which people choose every one of its mechanisms as often."""

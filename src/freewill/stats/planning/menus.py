@@ -23,10 +23,9 @@ from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, closest, first_line, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.difference import diameter
-from freewill.stats.estimators.estimate import Estimate
+from freewill.stats.estimators.estimate import Estimate, Work
 from freewill.stats.planning.design import Design, true_variance
 from freewill.stats.planning.truths import checked_truths, checked_weights, is_emd
-from freewill.stats.work import Work
 
 Promise = Literal["ldp", "geo", "loss"]
 Kinds = tuple[Any, ...]
