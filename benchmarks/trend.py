@@ -23,7 +23,7 @@ import numpy as np
 import freewill as fw
 from benchmarks import pages
 from freewill.core.types import FloatArray
-from freewill.stats.change import Pooled, change
+from freewill.stats.difference import Pooled, change
 from freewill.stats.estimators.estimate import Work
 from freewill.stats.trend import linearised
 

@@ -130,7 +130,9 @@ from freewill.stats.estimators.methods import em as em
 from freewill.stats.estimators.methods import ibu as ibu
 from freewill.stats.estimators.methods import inversion as inversion
 from freewill.stats.evidence import Evidence as Evidence
+from freewill.stats.evidence import Period as Period
 from freewill.stats.evidence import merge as merge
+from freewill.stats.evidence import with_periods as with_periods
 from freewill.stats.explanations import Hypothesis as Hypothesis
 from freewill.stats.explanations import Misfit as Misfit
 from freewill.stats.fit import Fit as Fit
@@ -145,8 +147,6 @@ from freewill.stats.intervals import intervals as intervals
 from freewill.stats.laws.check import FitCheck as FitCheck
 from freewill.stats.laws.check import check_fit as check_fit
 from freewill.stats.misfit import explain_misfit as explain_misfit
-from freewill.stats.periods import Period as Period
-from freewill.stats.periods import with_periods as with_periods
 from freewill.stats.planning.mechanisms import MechanismComparison as MechanismComparison
 from freewill.stats.planning.mechanisms import compare_mechanisms as compare_mechanisms
 from freewill.stats.planning.menus import Menu as Menu

@@ -20,7 +20,7 @@ from freewill.collector.periods import EVER, Days, Period, chosen, day_before, s
 from freewill.core.types import Reports, checked_counts, slices
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import first_line, several
-from freewill.stats.evidence import Evidence, assemble, merge
+from freewill.stats.evidence import Evidence, assemble, digest, merge, with_periods
 from freewill.stats.groups import (
     HELD_BYTES,
     Block,
@@ -31,8 +31,6 @@ from freewill.stats.groups import (
     grouped,
     summarising,
 )
-from freewill.stats.periods import with_periods
-from freewill.stats.provenance import digest
 
 if TYPE_CHECKING:
     from freewill.domain.survey import Survey

@@ -23,7 +23,7 @@ from freewill.io.copies import parts_in
 from freewill.io.decoding import Decoder, Invalid, Refusals, Tally
 from freewill.io.engines.base import Kept, Table, engine_for, opened
 from freewill.io.rows import Columns
-from freewill.stats.evidence import Evidence, assemble
+from freewill.stats.evidence import Evidence, assemble, own_part
 from freewill.stats.groups import (
     HELD_BYTES,
     Block,
@@ -35,7 +35,6 @@ from freewill.stats.groups import (
     grouped,
     summarising,
 )
-from freewill.stats.provenance import own_part
 
 Work: TypeAlias = Callable[[], int]
 """A part of the reading, which returns how many rows were duplicates."""
