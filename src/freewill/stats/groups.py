@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from itertools import chain
 from operator import add
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,6 @@ from freewill.numeric.operators.base import Guess, Operator, Structure, Sums
 from freewill.numeric.operators.moments import Moments
 from freewill.numeric.operators.shared_moments import MixedMoments
 
-T = TypeVar("T")
 _BLOCK_BYTES = 1 << 24
 """Bytes of a block of reports: few enough calls, and little memory beside them."""
 HELD_BYTES = 1 << 26
@@ -51,7 +51,7 @@ class Block(NamedTuple):
     @property
     def weights(self) -> FloatArray:
         """The counts as floats."""
-        return np.ones(len(self.outputs)) if self.counts is None else self.counts.astype(np.float64)
+        return self.numbers.astype(np.float64)
 
 
 class Blocks(Protocol):
@@ -203,9 +203,9 @@ class Summaries:
         return Summaries(_added(self.summaries, other.summaries), self.refused + other.refused)
 
 
-def _added(one: Mapping[str, T], other: Mapping[str, T]) -> dict[str, T]:
+def _added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Add up what two dictionaries hold under the same key."""
-    both: dict[str, Any] = dict(one)
+    both = dict(one)
     for key, value in other.items():
         both[key] = both[key] + value if key in both else value
     return both
@@ -215,11 +215,8 @@ def summarising(mechanisms: Mapping[str, Mechanism]) -> Work:
     """Return the work of a first pass, which summarises the reports of each mechanism."""
 
     def work(blocks: Blocks) -> Summaries:
-        total = Summaries({})
-        for block in blocks:
-            own = block.mechanism
-            total += Summaries({own: Summary.of(block, mechanisms[own])})
-        return total + Summaries({}, blocks.refused())
+        each = ({one.mechanism: Summary.of(one, mechanisms[one.mechanism])} for one in blocks)
+        return Summaries(reduce(_added, each, {}), blocks.refused())
 
     return work
 
@@ -355,9 +352,8 @@ class StreamPart:
     def guesses(self) -> Iterator[Guess]:
         """Yield the guess of each mechanism of bits."""
         for stream in self.streams.values():
-            guess = stream.summary.guess
-            if guess is not None:
-                yield Guess(guess.total / self.everyone, guess.precision / self.everyone)
+            if (guess := stream.summary.guess) is not None:
+                yield Guess(*(number / self.everyone for number in guess))
 
     def sums(self, theta: FloatArray, stride: int) -> Sums:
         """Make one pass; what it sees must be what was there at first."""
@@ -437,16 +433,14 @@ class Group:
     @cached_property
     def people(self) -> int:
         """How many people chose this mechanism, n^A."""
-        if self.table is not None:
-            return people_in(self.table[1])
-        return sum(stream.people for stream in self.streams)
+        everyone = sum(stream.people for stream in self.streams)
+        return everyone if self.table is None else people_in(self.table[1])
 
     @property
     def rows(self) -> int:
         """How many distinct outputs there are; where outputs do not repeat, how many reports."""
-        if self.table is not None:
-            return len(self.table[1])
-        return sum(stream.rows for stream in self.streams)
+        rows = sum(stream.rows for stream in self.streams)
+        return rows if self.table is None else len(self.table[1])
 
     @property
     def held(self) -> bool:
@@ -519,12 +513,8 @@ class Group:
         """Yield the reports with their counts, wherever they lie."""
         if self.table is not None:
             yield self.table
-            return
-        for stream in self.streams:
-            blocks: Any = stream.source.blocks()
-            for block in blocks:
-                if block.mechanism == self.mechanism.id:
-                    yield block.outputs, block.numbers
+        for block in chain.from_iterable(stream.blocks() for stream in self.streams):
+            yield block.outputs, block.numbers
 
     @cached_property
     def public(self) -> FloatArray | None:
@@ -532,10 +522,8 @@ class Group:
         part = self.mechanism.public()
         if part is None:
             return None
-        counts = np.zeros(part.places)
-        for outputs, times in self.blocks():
-            counts += np.bincount(part.of(outputs), times, part.places)
-        return counts
+        each = (np.bincount(part.of(one), times, part.places) for one, times in self.blocks())
+        return sum(each, np.zeros(part.places))
 
     def moments(self, theta: FloatArray) -> Moments:
         """Return what a report tells at theta, given the public parts that people chose."""
@@ -571,17 +559,14 @@ class Group:
                 inside = part.renumbered(self.outputs[some], first, end - 1)
                 own = [(inside, self.counts[some])]
                 name = f"{before}{part.label(first, end - 1)}"
-                group = grouped(part.within(first, end - 1), own, name)
-                groups.append(replace(group, piece=True))
+                groups.append(replace(grouped(part.within(first, end - 1), own, name), piece=True))
         return tuple(groups)
 
     @cached_property
     def chosen(self) -> "tuple[Group, ...] | None":
         """A group for every combination that people chose for several questions, if they did."""
         pieces = self.mechanism.unfolded(self.outputs) if self.held else None
-        if pieces is None:
-            return None
-        return tuple(
+        return None if pieces is None else tuple(
             grouped(one.mechanism, [(one.reports, self.counts[one.places])], one.name)
             for one in pieces
         )
@@ -612,15 +597,12 @@ def grouped(
         for outputs, counts in parts:
             counter.add(outputs, counts)
         return Group(mechanism, counter.result(), name=name)
-    streams = [_held(mechanism, *part) for part in parts]
+    streams = []
+    for outputs, counts in parts:
+        some = slice(None) if counts is None or counts.all() else counts > 0
+        block = Block(mechanism.id, outputs[some], None if counts is None else counts[some])
+        streams.append(Stream(Held((block,)), mechanism, block.people, len(block.outputs)))
     return Group(mechanism, None, joined(streams), name)
-
-
-def _held(mechanism: Mechanism, outputs: Reports, counts: IntArray | None) -> Stream:
-    if counts is not None and not counts.all():
-        outputs, counts = outputs[counts > 0], counts[counts > 0]
-    block = Block(mechanism.id, outputs, counts)
-    return Stream(Held((block,)), mechanism, block.people, len(outputs))
 
 
 def name_of(group: Group, *, short: bool = False) -> str:
