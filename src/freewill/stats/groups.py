@@ -566,9 +566,13 @@ class Group:
     def chosen(self) -> "tuple[Group, ...] | None":
         """A group for every combination that people chose for several questions, if they did."""
         pieces = self.mechanism.unfolded(self.outputs) if self.held else None
-        return None if pieces is None else tuple(
-            grouped(one.mechanism, [(one.reports, self.counts[one.places])], one.name)
-            for one in pieces
+        return (
+            None
+            if pieces is None
+            else tuple(
+                grouped(one.mechanism, [(one.reports, self.counts[one.places])], one.name)
+                for one in pieces
+            )
         )
 
     def __eq__(self, other: object) -> bool:
