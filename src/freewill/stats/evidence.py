@@ -26,16 +26,7 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.noisy import stacked_operators
 from freewill.errors import EvidenceError, closest, several, shown
 from freewill.numeric.operators.base import StackOperator
-from freewill.stats.groups import (
-    Block,
-    Group,
-    Source,
-    Stream,
-    grouped,
-    joined,
-    name_of,
-    unchanged,
-)
+from freewill.stats.groups import Block, Group, Source, Stream, grouped, joined, name_of, unchanged
 
 if TYPE_CHECKING:
     from freewill.domain.mechanisms.factored import Factored
@@ -46,6 +37,8 @@ COINCIDENCE = math.log(1e-6)
 MOST_PARTS = 4096
 """Digests that are kept; those of more parts, the largest, are lost."""
 _LENGTH = 32
+FEWEST = 30
+"""People of a group below whom its sums are not normal enough for a test."""
 _NAMED = 8
 """Periods that an error names: the last of them."""
 _DAY = timedelta(days=1)
@@ -378,6 +371,17 @@ def _joined(same: list[Group]) -> Group:
 def names_of(evidence: Evidence, *, short: bool = False) -> list[str]:
     """Return what all groups are called."""
     return [name_of(group, short=short) for group in evidence.groups]
+
+
+def too_small(group: Group) -> str | None:
+    """Say why a group is not tested, None where it is large enough.
+
+    >>> import freewill as fw
+    >>> too_small(fw.collect([(fw.KRR(fw.Linear(0, 9), 1.0), [3, 4])]).groups[0])
+    'of 2 people, and 30 are needed'
+    """
+    people = several(group.people, "person")
+    return None if group.people >= FEWEST else f"of {people}, and {FEWEST} are needed"
 
 
 def by_attribute(evidence: Evidence) -> bool:

@@ -353,7 +353,7 @@ class StreamPart:
         """Yield the guess of each mechanism of bits."""
         for stream in self.streams.values():
             if (guess := stream.summary.guess) is not None:
-                yield Guess(*(number / self.everyone for number in guess))
+                yield Guess(guess.total / self.everyone, guess.precision / self.everyone)
 
     def sums(self, theta: FloatArray, stride: int) -> Sums:
         """Make one pass; what it sees must be what was there at first."""
@@ -400,8 +400,6 @@ def together(blocks: list[Block]) -> Block:
 
 _FEW_BITS = 1 << 23
 """Bits of the reports of a group that may as well be copied: a megabyte."""
-FEWEST = 30
-"""People of a group below whom its sums are not normal enough for a test."""
 _PARTS = 4
 """Groups that one is split into by the public parts of its reports."""
 _EACH = 100
@@ -523,7 +521,7 @@ class Group:
         if part is None:
             return None
         each = (np.bincount(part.of(one), times, part.places) for one, times in self.blocks())
-        return sum(each, np.zeros(part.places))
+        return np.asarray(sum(each, np.zeros(part.places)))
 
     def moments(self, theta: FloatArray) -> Moments:
         """Return what a report tells at theta, given the public parts that people chose."""
@@ -620,14 +618,3 @@ def name_of(group: Group, *, short: bool = False) -> str:
     ('k-rr(0..9, epsilon=1)', 'k-rr(epsilon=1)')
     """
     return group.name or (brief(group.mechanism) if short else str(group.mechanism))
-
-
-def too_small(group: Group) -> str | None:
-    """Say why a group is not tested, None where it is large enough.
-
-    >>> import freewill as fw
-    >>> too_small(fw.collect([(fw.KRR(fw.Linear(0, 9), 1.0), [3, 4])]).groups[0])
-    'of 2 people, and 30 are needed'
-    """
-    people = several(group.people, "person")
-    return None if group.people >= FEWEST else f"of {people}, and {FEWEST} are needed"
