@@ -23,6 +23,7 @@ from freewill.domain.maps import MapGrid, map_grid
 from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.mechanisms.family import Family
+from freewill.domain.metrics import diameter
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.domain.survey_texts import slug
@@ -35,7 +36,6 @@ from freewill.errors import (
     why,
 )
 from freewill.errors import several as counted
-from freewill.stats.difference import diameter
 from freewill.stats.planning.menus import Promise, candidates
 
 _NAMES = ("careful", "balanced", "relaxed")

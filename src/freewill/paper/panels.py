@@ -8,7 +8,6 @@ from time import perf_counter, process_time
 from freewill.errors import ParameterError
 from freewill.numeric.solvers.likelihood import OnStep, Status, compact, em_steps, gap_of
 from freewill.paper.mixtures import MIXTURES, SELECTIONS, Mixture, shokri
-from freewill.stats.estimators.em import full_support
 from freewill.stats.estimators.estimate import (
     Estimate,
     certified_estimate,
