@@ -14,7 +14,7 @@ from freewill.stats.estimators.estimate import (
     default_tolerance,
     likelihood_of,
 )
-from freewill.stats.estimators.methods import Method, Way
+from freewill.stats.estimators.methods import Method, Way, full_support
 from freewill.stats.evidence import Evidence
 
 OUT_OF_TIME = "out_of_time"
