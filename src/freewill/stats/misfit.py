@@ -20,10 +20,9 @@ from freewill.stats.difference import written
 from freewill.stats.efficient import OneStep, one_question, split_of
 from freewill.stats.estimators.estimate import Estimate, Start, default_tolerance
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, names_of
+from freewill.stats.evidence import Evidence, names_of, too_small
 from freewill.stats.forged import AtomModel, Forgery, Search, apart, in_words
 from freewill.stats.functionals import checked_level
-from freewill.stats.groups import too_small
 from freewill.stats.information import pulled, several_people
 from freewill.stats.laws.check import FitCheck, check_fit, fitted
 from freewill.stats.laws.residuals import Crowd, Residuals, choice_law, epsilon_of

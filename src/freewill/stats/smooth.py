@@ -1,6 +1,5 @@
 """Smoothing that knows when not to: an average of sieves, weighted by how well they explain."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, refuse_beyond
-from freewill.domain.alphabets.base import Raster, attributes_of, has_raster, raster_of
+from freewill.domain.alphabets.base import attributes_of, has_raster, raster_of
 from freewill.errors import AlphabetError, EvidenceError, ParameterError, several
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers.columns import dense_maximum
@@ -45,22 +44,26 @@ _SMOOTHED = 3.0
 """Log-likelihood that smoothing everybody must gain, beside the parameters that it spares."""
 _MOST_BYTES = 1 << 28
 """What one array may take: the law, its smoothed twin and a few of that size are held."""
-
-
-def heat(size: int, starts: IntArray, times: FloatArray) -> FloatArray:
-    """Return a column for each start: where heat is on a side of so many cells after its time."""
-    waves = np.arange(size)
-    modes = np.cos(np.pi * np.outer(waves + 0.5, waves) / size) * np.sqrt(2 / size)
-    modes[:, 0] /= np.sqrt(2)
-    cooled = np.exp(np.outer(np.cos(np.pi * waves / size) - 1, times)) * modes[starts].T
-    # What is 0 but for rounding may be on its wrong side.
-    return np.asarray(np.maximum(modes @ cooled, 0.0))
+_FIXED, _LOCAL = 4, 2
+"""Widths to a doubling: of kernels as wide everywhere, and of those that follow the crowd."""
+_EXPONENTS = -0.25, -0.5
+"""Powers of the number of people that these widths go with. Abramson, Annals of Statistics 10
+(1982), 1217-1223, has -1/2 for densities seen without noise; the milder one does better on maps."""
+_NONE = _FIXED + _LOCAL * len(_EXPONENTS)
+"""Width 0 counts for all fits of the doubling of widths below the narrowest: none smooths."""
+_PILOT = 1.0
+"""Width, in cells, over which people are counted for that."""
+_NOBODY = 1e-9
+"""Share of the people that counts as none."""
+_NEGLIGIBLE = 1e-6
+"""Weight below which a fit is no part of the average."""
 
 
 class Axis(NamedTuple):
-    """Cells in a row along one attribute, and the length of one; no length without an order.
+    """Cells in a row, and the length of one; no length where nothing moves along them.
 
-    A grid has two. `share` is how far heat spreads beside the longest attribute, in lengths.
+    A line has one axis, a grid two, and of records each attribute has its own. `share` is how far
+    heat spreads beside the longest attribute, in lengths.
     """
 
     attribute: str
@@ -68,10 +71,15 @@ class Axis(NamedTuple):
     side: float | None
     share: float = 1.0
 
+    @property
+    def length(self) -> float:
+        """The length of all cells; 0 where nothing moves."""
+        return self.cells * (self.side or 0.0)
+
 
 @dataclass(frozen=True)
 class Kernels:
-    """Where heat is that started in one cell, along axes with reflecting borders.
+    """Where heat is that started in one cell, on a line or grid with reflecting borders.
 
     On a side of m cells, the walk that steps either way at rate 1/2, and stays where a step would
     lead outside, is after the time h^2 distributed as
@@ -80,13 +88,12 @@ class Kernels:
 
     That is the discrete Gaussian of standard deviation h, folded back at the borders. K_h is
     symmetric and doubly stochastic, and K_g K_h = K_sqrt(g^2 + h^2): what a wide kernel can fit, a
-    narrower one can as well. On a grid the two sides' kernels multiply; the length of a cell is in
-    units of the shorter one, and so are widths.
+    narrower one can as well. Kernels along several axes multiply, and are the identity along an
+    attribute without an order. Widths are in units of the shorter side of a cell.
 
-    Over records those of the attributes multiply, the identity where one has no order. Attributes
-    have no unit in common, so that widths are shares of each one's length: a width of h steps of
-    the longest one is h m_i / m steps of one of m_i. Either all that have an order are smoothed, or
-    one of them alone (`variants`).
+    Attributes have no unit in common, so that widths are shares of each one's length: a width of h
+    steps of the longest one is h m_i / m steps of one of m_i. Either all that have an order are
+    smoothed, or one of them alone (`variants`).
 
     >>> import freewill as fw
     >>> Kernels.on(fw.Linear(0, 2)).kernel(1.0).round(3)
@@ -100,50 +107,62 @@ class Kernels:
     """
 
     axes: tuple[Axis, ...]
-    along: tuple[str, ...] = ("",)
-    """The attributes that are smoothed; one without a name where values are no records."""
+    along: tuple[str, ...] = ()
+    """The attributes that are smoothed, where values are records."""
     cells: IntArray | None = None
-    """Place of each value among all cells, where not every cell is one: heat stays on these."""
+    """row * columns + column of each value, where not every cell is one: heat stays on these."""
 
     @classmethod
     def on(cls, alphabet: Any) -> "Kernels":
-        """Return the kernels over an alphabet in which some values have neighbours."""
-        attributes = attributes_of(alphabet)
-        if not attributes:
-            raster = raster_of(alphabet)
-            if raster is None:
-                raise _no_neighbours(f"the values {alphabet} have no", "the values", ".")
-            axes = tuple(_axes("", alphabet, raster))
-            return cls(axes, cells=None if alphabet.plane else raster.cells)
-        every = [
-            axis
-            for name, own in attributes.items()
-            for axis in _axes(name, own, raster_of(own) if own.plane else None)
-        ]
+        """Return the kernels over an alphabet that has neighbours, or an attribute that has."""
+        attributes, raster = attributes_of(alphabet), raster_of(alphabet)
+        if raster is not None:
+            return cls(
+                tuple(_axes("", alphabet, raster[:2])),
+                cells=None if alphabet.plane else raster.cells,
+            )
+        axes = [axis for name, own in attributes.items() for axis in _axes(name, own, own.plane)]
         lengths = {
-            name: max(axis.cells * (axis.side or 0.0) for axis in every if axis.attribute == name)
-            for name in attributes
+            name: max(axis.length for axis in axes if axis.attribute == name) for name in attributes
         }
         along = tuple(name for name, length in lengths.items() if length > 0)
         if not along:
-            masked = [repr(name) for name, own in attributes.items() if has_raster(own)][:1]
-            way = "".join(f" Of {one} alone there are: evidence.marginal({one})." for one in masked)
-            what, values = f"no attribute of {alphabet} has", "the values of an attribute"
-            raise _no_neighbours(what, values, f" for it.{way}")
+            who, of, rest = f"the values {alphabet} have no", "", "."
+            if attributes:
+                who, of, rest = f"no attribute of {alphabet} has", " of an attribute", " for it."
+            masked = [name for name, own in attributes.items() if has_raster(own)]
+            rest += "".join(
+                f" Of {x!r} alone there are: evidence.marginal({x!r})." for x in masked[:1]
+            )
+            raise AlphabetError(
+                f"{who} neighbours, and smoothing moves weight to neighbours. Take fw.gibu, or "
+                f"fw.shrink, which pulls all shares together; or, if the values{of} are in order, "
+                f"a Linear alphabet{rest}"
+            )
         longest = max(lengths.values())
-        shared = (axis._replace(share=lengths[axis.attribute] / longest) for axis in every)
+        shared = (axis._replace(share=lengths[axis.attribute] / longest) for axis in axes)
         return cls(tuple(shared), along)
 
     def variants(self) -> list["Kernels"]:
-        """Return the kernels along all attributes with an order, and those along each one alone."""
-        alone = [replace(self, along=(name,)) for name in self.along]
-        return [self, *(alone if len(alone) > 1 else [])]
+        """Return these kernels, and of several attributes with an order each one's alone."""
+        if len(self.along) < 2:
+            return [self]
+        alone = [
+            (name, [x if x.attribute == name else x._replace(side=None) for x in self.axes])
+            for name in self.along
+        ]
+        return [self, *(replace(self, axes=tuple(axes), along=(name,)) for name, axes in alone)]
+
+    @property
+    def size(self) -> int:
+        """How many values there are, k."""
+        return self.places[0].size
 
     @cached_property
     def places(self) -> tuple[IntArray, ...]:
         """Where each value stands on each axis."""
         shape = [axis.cells for axis in self.axes]
-        cells = np.arange(math.prod(shape)) if self.cells is None else self.cells
+        cells = np.arange(np.prod(shape)) if self.cells is None else self.cells
         return np.unravel_index(cells, shape)
 
     def widths(self, per_doubling: int) -> list[float]:
@@ -155,10 +174,10 @@ class Kernels:
         >>> [round(width, 2) for width in Kernels.on(fw.Linear(0, 11)).widths(2)]
         [0.5, 0.71, 1.0, 1.41, 2.0]
         """
-        own = [axis for axis in self.axes if axis.attribute in self.along]
-        longest = max(axis.cells * (axis.side or 0.0) / axis.share for axis in own)
-        share = min(axis.share for axis in own) if len(self.along) == 1 else 1.0
-        widest, narrowest = _WIDEST * longest, _NARROWEST / share
+        own = [axis for axis in self.axes if axis.side]
+        widest = _WIDEST * max((axis.length / axis.share for axis in own), default=0.0)
+        alone = len(self.along) == 1
+        narrowest = _NARROWEST / (min(axis.share for axis in own) if alone else 1.0)
         if widest < narrowest:
             return []
         steps = int(np.floor(per_doubling * np.log2(widest / narrowest) + 1e-9))
@@ -168,52 +187,54 @@ class Kernels:
         """Return k x k numbers: a column for each value, the distribution of heat from there.
 
         With one width for each value, columns still sum to 1, but rows need not. O(k^2 m), m the
-        longest side. Heat that would reach a cell that is left out stays with the others, in
+        longer side. Heat that would reach a cell that is left out stays with the others, in
         proportion.
         """
-        size = self.places[0].size
-        widths, table = np.broadcast_to(widths, size), np.ones((size, size))
+        widths = np.broadcast_to(widths, self.size)
+        kernel = np.ones((self.size, self.size))
         for axis, places in zip(self.axes, self.places, strict=True):
-            if axis.side is None or axis.attribute not in self.along:
-                table *= places[:, None] == places
+            if axis.side is None:
+                kernel *= places[:, None] == places
             else:
                 times = np.square(widths * axis.share / axis.side)
-                table *= heat(axis.cells, places, times)[places]
-        return table if self.cells is None else np.asarray(table / table.sum(axis=0))
+                kernel *= _heat(axis.cells, places, times)[places]
+        return kernel if self.cells is None else kernel / kernel.sum(axis=0)
 
     def apart(self, cell: int, others: list[int], distance: float) -> bool:
         """Tell whether a value is further than a distance from all others, where heat flows."""
         away = np.zeros(len(others))
         for axis, places in zip(self.axes, self.places, strict=True):
             steps = np.abs(places[cell] - places[others])
-            if axis.side is None or axis.attribute not in self.along:
+            if axis.side is None:
                 away[steps > 0] = np.inf
             else:
                 away += np.square(steps * axis.side / axis.share)
         return bool(np.all(np.sqrt(away) > distance))
 
 
-def _axes(name: str, alphabet: Any, raster: Raster | None) -> list[Axis]:
+def _heat(size: int, starts: IntArray, times: FloatArray) -> FloatArray:
+    """Return a column for each start: where heat is on a side of so many cells after its time."""
+    waves = np.arange(size)
+    modes = np.cos(np.pi * np.outer(waves + 0.5, waves) / size) * np.sqrt(2 / size)
+    modes[:, 0] /= np.sqrt(2)
+    cooled = np.exp(np.outer(np.cos(np.pi * waves / size) - 1, times)) * modes[starts].T
+    # What is 0 but for rounding may be on its wrong side.
+    return np.asarray(np.maximum(modes @ cooled, 0.0))
+
+
+def _axes(name: str, alphabet: Any, plane: tuple[int, int] | None) -> list[Axis]:
     """Return the axes of an attribute, in the order of its values, in units of its shorter side."""
-    if raster is None:
+    if plane is None:
         return [Axis(name, alphabet.size, None)]
-    # The plane counts rows first, `extent` begins with the axis along a row.
+    # `plane` counts rows first, `extent` begins with the axis along a row.
     lengths = [high - low for low, high in reversed(alphabet.extent)]
-    pairs = list(zip(lengths, raster[:2][-len(lengths) :], strict=True))
+    pairs = list(zip(lengths, plane[-len(lengths) :], strict=True))
     # Along an axis of one cell nothing moves, however long that is.
     shortest = min((length / count for length, count in pairs if count > 1), default=1.0)
     return [
         Axis(name, count, length / count / shortest if count > 1 else None)
         for length, count in pairs
     ]
-
-
-def _no_neighbours(what: str, values: str, way: str) -> AlphabetError:
-    return AlphabetError(
-        f"{what} neighbours, and smoothing moves weight to neighbours. Take fw.gibu, or "
-        f"fw.shrink, which pulls all shares together; or, if {values} are in order, a Linear "
-        f"alphabet{way}"
-    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -313,11 +334,10 @@ class Sieves:
     def _solve(self, law: FloatArray, start: FloatArray) -> Solution:
         """Maximise over phi: few centres have weight."""
         likelihood = Likelihood(DenseOperator(law, self.law.log_scale), self.weights)
-        size = likelihood.size
-        # Spikes stand at the end of a line. A grid has no place for them: then no neighbours count.
-        sides = self.plane if size == len(self._start) else None
-        if self.plane is not None and self.plane[0] == 1:
-            sides = 1, size
+        sides = self.plane
+        if sides is not None and likelihood.size > self.kernels.size:
+            # Spikes stand at the end of a line. A grid has no place: then no neighbours count.
+            sides = (1, likelihood.size) if sides[0] == 1 else None
         return dense_maximum(likelihood, self.tolerance, self.max_steps, start, sides)
 
     def _fit(
@@ -328,7 +348,7 @@ class Sieves:
         spikes: list[int],
         solution: Solution,
     ) -> Fit:
-        (width, exponent), size = widths, len(self._start)
+        (width, exponent), size = widths, self.kernels.size
         phi = solution.theta / solution.theta.sum()
         theta = phi if kernel is None else kernel @ phi[:size]
         theta[spikes] += phi[size:]
@@ -350,7 +370,7 @@ class Sieves:
             status=solution.status,
             steps=solution.steps,
             theta=theta / theta.sum(),
-            along=() if kernel is None else tuple(filter(None, self.kernels.along)),
+            along=() if kernel is None else self.kernels.along,
         )
 
     def _promising(self, fitted: FloatArray, width: float, spikes: list[int]) -> list[int]:
@@ -389,21 +409,6 @@ def degrees_of_freedom(law: FloatArray, phi: FloatArray, counts: FloatArray) -> 
         return float(on.sum())
     information = np.maximum(np.linalg.eigvalsh(scaled.T @ scaled), 0.0)
     return float(np.sum(information / (1 + information)))
-
-
-_FIXED, _LOCAL = 4, 2
-"""Widths to a doubling: of kernels as wide everywhere, and of those that follow the crowd."""
-_EXPONENTS = -0.25, -0.5
-"""Powers of the number of people that these widths go with. Abramson, Annals of Statistics 10
-(1982), 1217-1223, has -1/2 for densities seen without noise; the milder one does better on maps."""
-_NONE = _FIXED + _LOCAL * len(_EXPONENTS)
-"""Width 0 counts for all fits of the doubling of widths below the narrowest: none smooths."""
-_PILOT = 1.0
-"""Width, in cells, over which people are counted for that."""
-_NOBODY = 1e-9
-"""Share of the people that counts as none."""
-_NEGLIGIBLE = 1e-6
-"""Weight below which a fit is no part of the average."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -480,7 +485,7 @@ def smooth(
     the likelihood hardly tells. The first sieves have one width everywhere; then, with the average
     of these as a pilot, others are wider where people are few. Width 0, nothing smoothed, is a
     candidate: where truth is not smooth, the answer is that of `gibu`. Records are smoothed along
-    the attributes that have an order, all together and each alone (`Kernels.variants`).
+    the attributes that have an order, all together and each alone (`Kernels`).
 
     `tol` is for the gap of each fit, 0.01 / n by default. `on_step` is called with a `Step` (number
     of the fit, its gap and log_likelihood, share of the work done) after each fit. Cost: fifty to
@@ -527,7 +532,7 @@ def _tried(sieves: Sieves, exact: Solution, trace: Trace) -> list[Fit]:
     ladder += [(own, 0.0, width) for own in whole.variants() for width in own.widths(_FIXED)]
     fixed, local = len(ladder), whole.widths(_LOCAL)
     ladder += [(whole, exponent, width) for exponent in _EXPONENTS for width in local]
-    crowd, tried = np.ones(exact.theta.size), list[Fit]()
+    crowd, tried = np.ones(whole.size), list[Fit]()
     for begun, (sieves.kernels, exponent, width) in enumerate(ladder):
         if begun == fixed:
             crowd = _crowd(whole, average(weighted(tried)))

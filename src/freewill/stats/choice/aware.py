@@ -40,15 +40,13 @@ from freewill.stats.choice.fit import (
 from freewill.stats.choice.model import ChoiceModel, JointEstimate
 from freewill.stats.covariance import OnRow
 from freewill.stats.efficient import Estimated, OneStep, refuse_combinations, split_of
-from freewill.stats.estimators.estimate import Estimate, checked_run, described
+from freewill.stats.estimators.estimate import Estimate, Work, checked_run, described
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, by_attribute, checked_evidence, names_of
 from freewill.stats.groups import name_of
 from freewill.stats.information import Shape, information_at, pulled
-from freewill.stats.intervals import Intervals, answered, intervals_about
-from freewill.stats.reach import band
+from freewill.stats.intervals import Intervals, answered, band, intervals_about
 from freewill.stats.weights import Weights
-from freewill.stats.work import Work
 
 _ROUNDING = 1e-10
 """An error that is less of what is added up is rounding."""

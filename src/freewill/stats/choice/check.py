@@ -23,9 +23,8 @@ from freewill.stats.difference import (
 )
 from freewill.stats.efficient import OneStep, split_of
 from freewill.stats.estimators.estimate import Start, slope_at
-from freewill.stats.evidence import Evidence, by_attribute, names_of
+from freewill.stats.evidence import Evidence, by_attribute, names_of, too_small
 from freewill.stats.functionals import checked_level
-from freewill.stats.groups import too_small
 from freewill.stats.information import several_people
 
 ROUNDING = 1e-12

@@ -20,7 +20,7 @@ from freewill.stats.choice.bases import Basis
 from freewill.stats.evidence import Evidence, refuse_nobody, refuse_unheld
 from freewill.stats.functionals import checked_level
 from freewill.stats.information import pulled
-from freewill.stats.reach import normal_draws
+from freewill.stats.intervals import normal_draws
 
 _MOST_BYTES = 1 << 28
 """What the k x k information of all mechanisms together may take, or a dense law."""

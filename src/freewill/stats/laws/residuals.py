@@ -145,8 +145,8 @@ class CountedLaw(GroupLaw):
                 self._score = change / np.where(fitted[0] > 0, fitted[0], np.inf)
                 self.has_epsilon = True
         else:
-            size = self.expected.size
-            counts = sum(np.bincount(some, many, size) for some, many in _inner(group))
+            blocks = [np.bincount(*block, self.expected.size) for block in _inner(group)]
+            counts = np.sum(blocks, axis=0)
         slopes = sum(share * (law - p) for share, _, law, p in self._parts)
         self.sums = self._with_score(counts - self.expected)
         self.slopes = self._with_score(np.asarray(slopes)).T
@@ -160,8 +160,8 @@ class CountedLaw(GroupLaw):
     def variances(self) -> FloatArray:
         """Return n p (1 - p), and n sum p f^2."""
         outputs = self.people * sum(share * p * (1 - p) for share, _, _, p in self._parts)
-        own = self.covariances(self.expected.size)[-1:] if self.has_epsilon else []
-        return np.append(outputs, own)
+        scores = [self.covariances(self.expected.size)[-1]] if self.has_epsilon else []
+        return np.append(outputs, scores)
 
     def covariances(self, place: int) -> FloatArray:
         """Return n (p w - p p'w), for the weights w of one sum, and its product with the score."""
@@ -239,10 +239,10 @@ class BitLaw(GroupLaw):
             return
         # E T = q + (p - q) theta'theta, and k q = d - (p - q): the mean of T moves by both.
         moved = (high.own - high.other - low.own + low.other) / apart
-        moved *= self._theta @ self._theta - 1 / self._theta.size
+        moved *= float(self._theta @ self._theta) - 1 / self._theta.size
         weights = moved * self.people / float(self._theta @ along) * self._theta
         along = self._covariance @ weights
-        self._add(weights @ self.sums, weights @ self.slopes, along, along @ weights)
+        self._add(float(weights @ self.sums), weights @ self.slopes, along, float(along @ weights))
 
     def _add_score(
         self, group: Group, chances: SetChances, low: SetChances, high: SetChances, apart: float
@@ -265,8 +265,8 @@ class BitLaw(GroupLaw):
     def _add(self, total: float, slope: FloatArray, along: FloatArray, variance: float) -> None:
         """Add the score of epsilon: its sum, slope, covariances with the bits, and variance."""
         self.sums, self.slopes = np.append(self.sums, total), np.vstack([self.slopes, slope])
-        corner = [[self._covariance, along[:, None]], [along, variance]]
-        self._covariance, self.has_epsilon = np.block(corner), True
+        rows = np.block([self._covariance, along[:, None]]), np.append(along, variance)
+        self._covariance, self.has_epsilon = np.vstack(rows), True
 
 
 def bit_sums(chances: SetChances, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -605,7 +605,7 @@ class Residuals:
         chance = (1 + beyond) / (1 + largest.size)
         if not beyond:
             chance = min(chance, 2 * tested[epsilon] * float(ndtr(-deviation)))
-        return min(1.0, chance * (2 if all(tested) else 1))
+        return float(min(1.0, chance * (2 if all(tested) else 1)))
 
 
 def rooted_deviance(apart: FloatArray, mean: FloatArray) -> FloatArray:
