@@ -280,6 +280,18 @@ class Chance(Dyadic):
 HALF = Chance(1, 1)
 
 
+def rare(
+    exponent: Dyadic, times: int = 1, others: int = 1, whole: int = 1, more: int = 0
+) -> Chance:
+    """Return times a / (whole + others a), a = e^-x, rounded up, to privacy.
+
+    >>> round(rare(Dyadic.of(1.0)).nearest, 6)          # 1 / (1 + e)
+    0.268941
+    """
+    bits = precision(x, more)
+    return Chance.up(*share(exponential(x, bits), times, others, whole), bits)
+
+
 def share(a: Exponential, times: int = 1, others: int = 1, whole: int = 1) -> tuple[int, int]:
     """Return times a / (whole + others a), numerator and shift, by one division that rounds down.
 
@@ -288,3 +300,16 @@ def share(a: Exponential, times: int = 1, others: int = 1, whole: int = 1) -> tu
     below_one = (others * a.total) >> a.halvings
     quotient = ((times * a.total) << a.working) // ((whole << a.working) + below_one)
     return quotient, a.working + a.halvings
+
+
+def aligned(*chances: Chance) -> list[tuple[int, int]]:
+    """Return whole numbers in the proportions of yes and no, all over the same power of two."""
+    scale = max(chance.shift for chance in chances)
+    yes = [chance.numerator << scale - chance.shift for chance in chances]
+    return [(one, (1 << scale) - one) for one in yes]
+
+
+def difference(first: Chance, second: Chance) -> float:
+    """Return the difference of two chances, rounded once."""
+    (one, rest), (other, _) = aligned(first, second)
+    return (one - other) / (one + rest)

@@ -4,6 +4,7 @@ With a = e^-lambda, a step is 0 with probability (1 - a) / (1 + a) and +-(1 + t)
 P(t = j) = (1 - a) a^j. The binary digits of t are independent: digit i is 1 with odds a^(2^i).
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
@@ -14,6 +15,7 @@ import numpy as np
 from freewill.core.types import BoolArray, FloatArray, IntArray, slices
 from freewill.domain.draws.chance import HALF, Chance, Dyadic, exponential, precision, share
 from freewill.domain.draws.sources import GeneratorBytes, Source
+from freewill.errors import ParameterError, shown
 
 _SLACK = 64
 _LEAST_BLOCK = 3
@@ -322,3 +324,46 @@ class LatticeNoise:
         # Squares that vanish change G by less than 1e-160.
         length = np.sqrt((columns * width) ** 2 + (rows * height) ** 2)
         return linear, np.exp(np.minimum(linear - length, 0.0))
+
+
+LEAST_EPSILON, LARGEST_EPSILON = 1e-3, 100.0
+"""Between them noise is neither larger than any survey nor none at all."""
+
+
+@dataclass(frozen=True)
+class CountNoise:
+    """Whole numbers z with P(z) = (1 - a) / (1 + a) a^|z|, a = e^(-epsilon / 2), one a cell.
+
+    One person who answers otherwise leaves a cell and enters another: two counts change by 1, and
+    the odds of all noisy counts by e^epsilon at most, which two cells reach. The draws are exact
+    (`TwoSided`).
+
+    >>> noise = CountNoise(1.0)
+    >>> noise.many(3, np.random.default_rng(1)), round(noise.variance, 2)
+    (array([ 3, -1,  0]), 7.84)
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if not LEAST_EPSILON <= self.epsilon <= LARGEST_EPSILON:
+            raise ParameterError(
+                f"epsilon={shown(self.epsilon)} for published counts: expected "
+                f"{LEAST_EPSILON:g} to {LARGEST_EPSILON:g} (the larger, the less private). The "
+                f"noise of a count has a standard deviation of about 2.8 / epsilon."
+            )
+
+    @cached_property
+    def steps(self) -> TwoSided:
+        """What draws them, epsilon / 2 its exponent."""
+        exponent = shortened(self.epsilon).doubled(-1)
+        return TwoSided.of(exponent, precision(exponent))
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise of a cell, 2 a / (1 - a)^2."""
+        return 0.5 / math.sinh(self.epsilon / 4) ** 2
+
+    def many(self, count: int, rng: np.random.Generator) -> IntArray:
+        """Draw the noise of so many cells."""
+        return self.steps.many(count, rng).signed

@@ -1,9 +1,13 @@
 """What a mechanism is: sampler, exact law, guarantee and portable description in one object."""
 
 import hashlib
-from collections.abc import Sequence
+import inspect
+import json
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -21,9 +25,9 @@ from freewill.domain.alphabets.base import (
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
-from freewill.domain.mechanisms.parameters import canonical, no_witnesses
-from freewill.domain.outputs import OutputSpace, Symbols, as_texts, from_rows, from_texts
-from freewill.errors import AlphabetError, LawError, ParameterError, shown
+from freewill.domain.outputs import OutputSpace, Symbols, read_texts
+from freewill.domain.packed_outputs import Bits
+from freewill.errors import AlphabetError, LawError, ParameterError, several, shown
 from freewill.numeric.operators.base import Operator, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments, SetChances
 
@@ -37,6 +41,15 @@ SPEC_VERSION = 1
 _FEW_ENTRIES = 1 << 20
 """Entries of a law up to which its logarithms are worth having beside it."""
 _LAW_LIMIT = 1 << 28
+_DRAWN = 1 << 17
+"""Outputs that are drawn where not all are listed: standard errors are known to about 1 %."""
+_ENTRIES = 1 << 24
+"""Of their law, 128 MiB as an array: with more than 128 values there are fewer outputs."""
+_BIT_ENTRIES, _MOST_BIT_VALUES = 1 << 26, 1 << 13
+"""Of a law of packed bits, 8 MiB, while it has so many outputs of each value; and for how many
+values it may have more: a product then takes a second, and intervals a minute or two."""
+_FEWEST_EACH = 4
+"""Drawn from each value; k values of N outputs lift variances by k / (N - k), a third here."""
 LARGEST_EXPONENT = 1e290
 """Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
 
@@ -141,11 +154,14 @@ class Mechanism(Protocol):
 
     def written(self, reports: Any) -> list[str]:
         """Return reports that are no values as texts, which `read` reads."""
-        return as_texts(self.output_space, np.asarray(reports))
+        space, rows = self.output_space, np.asarray(reports)
+        if space.packed:  # without Arrow, which a device need not have
+            return [row.tobytes().hex() for row in rows]
+        return [*space.texts(rows).to_pylist()]
 
     def read(self, texts: Sequence[str]) -> Any:
         """Return the reports that texts stand for."""
-        return from_texts(self.output_space, texts, self.name)
+        return read_texts(self.output_space, texts, self.name)
 
     def received(self, reports: Any) -> Reports:
         """Turn readable reports, as `report` gives them, into what `collect` takes.
@@ -160,10 +176,9 @@ class Mechanism(Protocol):
         if reported is not None:
             return encode_values(reported, reports)[0]
         rows = isinstance(reports, np.ndarray) and reports.dtype.kind in "biuf"
-        if rows and getattr(space, "by_value", False):
-            return from_rows(space, reports, self.name)  # type: ignore[no-any-return]
-        texts = [reports] if isinstance(reports, str) else reports
-        return self.read(texts)  # type: ignore[no-any-return]
+        if rows and isinstance(space, Bits):
+            return space.of_rows(reports, self.name)
+        return self.read([reports] if isinstance(reports, str) else reports)  # type: ignore[no-any-return]
 
     def then(self, map: Any, outputs: Alphabet | None = None) -> "Mechanism":  # noqa: A002
         """Return the mechanism that maps each report of this one to another output.
@@ -260,14 +275,33 @@ class Mechanism(Protocol):
 
     @cached_property
     def sampled(self) -> "tuple[Reports, SampledLaw]":
-        """Outputs drawn evenly from all values, the same on every machine, and their law."""
-        from freewill.domain.mechanisms.sampling import drawn_law  # noqa: PLC0415
+        """Outputs drawn evenly from all values, by a seed made of the id, and their law.
 
-        return drawn_law(self)
+        min(2^17, 2^24 / k) of them, for alphabets of up to 2,048 values. Beyond, a law that is an
+        array would take more than 128 MiB, and nothing less holds it. One of packed bits takes an
+        eighth of a byte an entry: its products serve up to 8,192 values, with 2^26 / k outputs, at
+        least 4 k.
+        """
+        from freewill.numeric.operators.sampled import SampledLaw  # noqa: PLC0415
+
+        size, rng = self.alphabet.size, np.random.default_rng(int(self.id, 16))
+        each, most = min(-(-_DRAWN // size), _ENTRIES // size**2), _ENTRIES // _FEWEST_EACH
+        if each < _FEWEST_EACH:
+            law = self.operator(self.obfuscate(np.zeros(1, dtype=np.int64), rng))
+            if law.structure == "bits":
+                each, most = max(_FEWEST_EACH, _BIT_ENTRIES // size**2), _MOST_BIT_VALUES**2
+        if size**2 > most:
+            raise LawError(
+                f"what a report of {self} tells is found from drawn ones for at most "
+                f"{several(math.isqrt(most), 'value')}, where not all can be listed. Write its "
+                f"moments(theta): BitMoments has those of bits."
+            )
+        outputs = self.obfuscate(np.tile(np.arange(size), each), rng)
+        return outputs, SampledLaw(self.operator(outputs))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is drawn again in a moment."""
-        return {key: value for key, value in vars(self).items() if key != "sampled"}
+        """Leave out what is drawn or made again in a moment."""
+        return {key: own for key, own in vars(self).items() if key not in ("sampled", "_members")}
 
     def witnesses(self) -> Reports:
         """Return outputs among which the least private one is sure to be: all, by default."""
@@ -291,8 +325,12 @@ class Mechanism(Protocol):
     def parameters(self) -> Spec:
         """Return everything but the alphabet that the constructor was given, ready for JSON."""
         own: Any = self
-        values = {field.name: getattr(self, field.name) for field in fields(own)[1:]}
-        return {name: value for name, value in values.items() if value is not None}
+        values = ((field.name, getattr(self, field.name)) for field in fields(own)[1:])
+        return {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in values
+            if value is not None
+        }
 
     def shape(self) -> Spec:
         """Return parameters that follow from epsilon in jumps, to be held while it is varied."""
@@ -395,3 +433,145 @@ def brief(mechanism: Mechanism) -> str:
     """
     alphabet = str(mechanism.alphabet)
     return str(mechanism).replace(f"({alphabet})", "").replace(f"({alphabet}, ", "(")
+
+
+def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) -> None:
+    """Check that an alphabet is of the kind a mechanism works on and has enough values."""
+    # A class has what a protocol asks for, too.
+    if isinstance(alphabet, type) or not isinstance(alphabet, kind):
+        names = {"Linear": "a Linear alphabet", "Grid": "a Grid"}
+        wanted = names.get(kind.__name__, "an alphabet")
+        raise AlphabetError(f"{name} on {shown(alphabet)}: expected {wanted}.")
+    if alphabet.size < least:
+        raise AlphabetError(f"{name} on an alphabet of one value: it needs at least {least}.")
+
+
+def check_plane(grid: Any, name: str) -> None:
+    """Refuse a grid of a single row or column."""
+    if min(grid.columns, grid.rows) < 2:
+        raise AlphabetError(
+            f"{name} on {grid}: it needs at least 2 columns and 2 rows. For a single row, use "
+            f"Geometric on a Linear alphabet."
+        )
+
+
+def checked_number(
+    given: Any, what: str, name: str, fits: Callable[[float], bool], expected: str
+) -> float:
+    """Return a real number as a float after checking that it fits; nothing else does."""
+    try:
+        real = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
+        value = float(given) if real else math.nan
+    except (OverflowError, ValueError):
+        value = math.nan
+    if not fits(value):
+        whose = f" for {name}" if name else ""
+        raise ParameterError(f"{what}={shown(given)}{whose}: must be {expected}")
+    return value
+
+
+def checked_positive(number: Any, what: str, name: str) -> float:
+    """Return a number as a float after checking that it is positive and finite."""
+    return checked_number(number, what, name, _positive, "a number > 0 and finite.")
+
+
+def checked_epsilon(epsilon: Any, name: str, largest: float) -> float:
+    """Return epsilon as a float after checking that it is positive, finite and not too large."""
+    blind = (
+        "> 0. At 0 a report would be full privacy and tell the collector nothing: choose a small "
+        "positive epsilon, or send no report."
+    )
+    value = checked_number(epsilon, "epsilon", name, lambda number: number != 0, blind)
+    # Whoever wrote "0", or went below it, meant full privacy, and never Identity.
+    advice = "For no privacy at all, use Identity."
+    advice = advice if value > 0 else "For full privacy, send no report."
+    wanted = f"a number > 0 and finite (the larger, the less private). {advice}"
+    checked_number(epsilon, "epsilon", name, _positive, wanted)
+    empty = (
+        f"<= {largest:g}, beyond which no number holds what the noise would need and the promise "
+        f"is empty. For no privacy, use Identity."
+    )
+    return checked_number(epsilon, "epsilon", name, lambda number: number <= largest, empty)
+
+
+def checked_quality_loss(quality_loss: Any, least: float = 0.0) -> float:
+    """Return an expected loss as a float after checking that it is positive and finite."""
+    truth = (
+        f"> {least:g} and finite. At 0, and so close to it, every report would be the truth: for "
+        f"no privacy at all, use Identity."
+    )
+    checked_number(quality_loss, "quality_loss", "", lambda loss: not 0 <= loss <= least, truth)
+    wanted = "a number > 0 and finite, in units of distance (the larger, the more private)."
+    return checked_number(quality_loss, "quality_loss", "", _positive, wanted)
+
+
+def checked_chance(chance: Any, what: str, name: str) -> float:
+    """Return a probability as a float after checking that it lies strictly between 0 and 1."""
+    wanted = "a number > 0 and < 1. At 0 and at 1 a report would exclude values for sure."
+    return checked_number(chance, what, name, lambda number: 0 < number < 1, wanted)
+
+
+def checked_whole(
+    number: Any, what: str, name: str, least: int, most: int, why: str, unit: str = ""
+) -> int:
+    """Return a whole number within bounds, for which there is a reason."""
+    wanted = f"a whole number{unit} from {least:,} to {most:,}. {why}"
+    value = checked_number(
+        number, what, name, lambda value: least <= value <= most and value == int(value), wanted
+    )
+    return int(value)
+
+
+def _positive(number: float) -> bool:
+    return 0 < number < math.inf
+
+
+def needed_beside_epsilon(kind: type[Any]) -> list[str] | None:
+    """Return what the mechanisms of a kind need beside alphabet and epsilon; None without epsilon.
+
+    >>> import freewill as fw
+    >>> needed_beside_epsilon(fw.THE), needed_beside_epsilon(fw.Identity)
+    ([], None)
+    """
+    taken = inspect.signature(kind).parameters
+    if "epsilon" not in taken:
+        return None
+    always, empty = ("alphabet", "epsilon"), inspect.Parameter.empty
+    return [name for name, one in taken.items() if name not in always and one.default is empty]
+
+
+def canonical(spec: Spec, name: str) -> bytes:
+    """Return a description as the bytes whose hash is the mechanism's id."""
+    try:
+        return json.dumps(spec, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        expected = "expected numbers, texts, lists and dicts alone, ready for JSON"
+        raise LawError(
+            f"the parameters of {name} cannot be written ({error}): {expected}. Convert them in "
+            f"__post_init__, or write parameters() and from_parameters()."
+        ) from None
+
+
+def no_witnesses(mechanism: Any, wanted: str = "witnesses") -> str:
+    """Say what is missing for the audit of a mechanism whose reports cannot be listed."""
+    return (
+        f"the reports of {mechanism} cannot be listed, so that no audit looks at all of them. "
+        f"Write its {wanted}(), outputs among which the least private one is sure to be. "
+        f"fw.check_mechanism tries the promise on reports that are drawn."
+    )
+
+
+def held_beside_epsilon(mechanism: Any) -> Spec:
+    """Return all parameters of a mechanism but its epsilon, to be held while that is varied."""
+    parameters = {**mechanism.parameters(), **mechanism.shape()}
+    return {name: value for name, value in parameters.items() if name != "epsilon"}
+
+
+def of_full_rank(mechanism: Any) -> bool:
+    """Say whether a law is of full rank by its kind; a kind derived from it may have another."""
+    for kind in type(mechanism).__mro__:
+        if "full_rank" in vars(kind):
+            return bool(mechanism.full_rank)
+        if vars(kind).keys() & {"operator", "law", "output_space"}:
+            return False
+    return False

@@ -13,7 +13,7 @@ from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.mechanisms.base import Mechanism, brief, no_witnesses, of_full_rank
 from freewill.domain.mechanisms.composed import (
     added_up,
     checked_inner,
@@ -21,7 +21,6 @@ from freewill.domain.mechanisms.composed import (
     promised,
     read_inner,
 )
-from freewill.domain.mechanisms.parameters import no_witnesses, of_full_rank
 from freewill.domain.packed_outputs import Records
 from freewill.errors import AlphabetError, LawError, ParameterError, SpecError, several, shown
 from freewill.numeric.operators.row_product import RowProduct

@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -15,14 +15,14 @@ from freewill.domain.alphabets.base import Alphabet, checked_indices, encode_val
 from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.sources import Source, below, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.levels import Levels
-from freewill.domain.mechanisms.noisy import Rows
-from freewill.domain.mechanisms.parameters import (
+from freewill.domain.mechanisms.base import (
+    Mechanism,
     checked_positive,
     held_beside_epsilon,
     needed_beside_epsilon,
 )
+from freewill.domain.mechanisms.levels import Levels
+from freewill.domain.mechanisms.noisy import Rows
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Records
 from freewill.errors import ParameterError, several, shown
@@ -211,10 +211,6 @@ class Family(Mechanism):
     @cached_property
     def _members(self) -> dict[int, Any]:
         return {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made again."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     # Reports -------------------------------------------------------------------------------------
 

@@ -9,14 +9,13 @@ import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
+from freewill.domain.draws.chance import Chance, Dyadic, rare
 from freewill.domain.draws.each import coins
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.base import Mechanism, checked_alphabet, checked_chance
 from freewill.domain.mechanisms.noisy import Noisy, Rows
-from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance
 from freewill.domain.mechanisms.unary import BitLogs, UnaryEncoding, checked_advantage
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.support import BitOperator, SymbolOperator, bit_counts
@@ -175,9 +174,7 @@ class RAPPOR(Noisy, UnaryEncoding):  # type: ignore[misc]
     @cached_property
     def flipped(self) -> Chance:
         """The chance f = 1 / (1 + e^(epsilon/2)) of a flip, rounded up, to privacy."""
-        exponent = Dyadic.of(self.epsilon).doubled(-1)
-        bits = precision(exponent)
-        return Chance.up(*share(exponential(exponent, bits)), bits)
+        return rare(Dyadic.of(self.epsilon).doubled(-1))
 
     @classmethod
     def logs_of(cls, epsilon: Any) -> BitLogs:
@@ -288,9 +285,7 @@ class Identity(Mechanism):
 
 def blind_answer(epsilon: float, size: int) -> Chance:
     """Return the chance k / (k - 1 + e^epsilon) of an answer drawn from all k, rounded up."""
-    exponent = Dyadic.of(epsilon)
-    bits = precision(exponent, size.bit_length())
-    return Chance.up(*share(exponential(exponent, bits), size, size - 1), bits)
+    return rare(Dyadic.of(epsilon), size, size - 1, more=size.bit_length())
 
 
 def average_epsilon(epsilons: FloatArray, weights: FloatArray, size: int) -> float:

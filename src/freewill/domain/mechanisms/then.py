@@ -17,11 +17,11 @@ from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.draws.sources import Source
 from freewill.domain.draws.tables import Tables, whole_weights
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.mechanisms.base import Mechanism, brief, checked_alphabet
 from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promised, read_inner
 from freewill.domain.mechanisms.matrix import checked_law
-from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs import Symbols, listed_numbers
+from freewill.domain.packed_outputs import Bits
 from freewill.errors import (
     AlphabetError,
     FreewillError,
@@ -143,7 +143,7 @@ def _values(mechanism: Mechanism, listed: Reports) -> list[Any]:
     space: Any = mechanism.output_space
     if space.alphabet is not None:
         return readable(space.alphabet, listed)
-    if not getattr(space, "by_value", False):
+    if not isinstance(space, Bits):
         raise ParameterError(
             f"a function of reports that are {space}: it takes values, or tuples of those whose "
             f"bits are set. Write an index for each of outputs() instead."

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
-from freewill.domain.draws.chance import Chance
+from freewill.domain.draws.chance import Chance, aligned, difference
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
@@ -89,7 +89,7 @@ def through(first: Chance, yes: Chance, no: Chance) -> Chance:
     >>> through(Chance(3, 2), Chance(3, 2), Chance(1, 1))         # 3/4 3/4 + 1/4 1/2
     Chance(numerator=11, shift=4)
     """
-    (often, seldom), ((one, _), (other, _)) = first.weights, _aligned(yes, no)
+    (often, seldom), ((one, _), (other, _)) = first.weights, aligned(yes, no)
     total, shift = often * one + seldom * other, first.shift + max(yes.shift, no.shift)
     spare = min((total & -total).bit_length() - 1, shift)
     return Chance(total >> spare, shift - spare)
@@ -131,7 +131,7 @@ class BitSteps(NamedTuple):
         tilt -= (times - count) * _log_ratio(self.no.complement, self.yes.complement)
         # In units of the likelier of both.
         one, none = np.exp(np.minimum(tilt, 0)), np.exp(np.minimum(-tilt, 0))
-        excess = _difference(self.own, self.other) * _signed(tilt) / (b * one + not_b * none)
+        excess = difference(self.own, self.other) * _signed(tilt) / (b * one + not_b * none)
         plain = np.log(a * one + not_a * none) - np.log(b * one + not_b * none)
         near = np.abs(excess) < _CLOSE
         return np.where(near, np.log1p(np.where(near, excess, 0.0)), plain), stray
@@ -150,10 +150,10 @@ class BitSteps(NamedTuple):
 
     def weights(self, times: int) -> tuple[list[int], list[int]]:
         """Return f1(c) and f0(c) as whole numbers, over one power of two."""
-        own, other = _aligned(self.own, self.other)
+        own, other = aligned(self.own, self.other)
         powers = [
             [yes**c * no ** (times - c) for c in range(times + 1)]
-            for yes, no in _aligned(self.yes, self.no)
+            for yes, no in aligned(self.yes, self.no)
         ]
         first, second = (
             [yes * a + no * b for a, b in zip(*powers, strict=True)] for yes, no in (own, other)
@@ -173,7 +173,7 @@ def log_odds_ratio(first: Chance, second: Chance) -> float:
 
 def _log_ratio(first: Chance, second: Chance) -> float:
     """Return log p / q likewise."""
-    (yes, _), (stray, _) = _aligned(first, second)
+    (yes, _), (stray, _) = aligned(first, second)
     return _log_quotient(yes, stray)
 
 
@@ -186,19 +186,6 @@ def _log_quotient(more: int, less: int) -> float:
 def _signed(exponent: FloatArray) -> FloatArray:
     """Return (e^d - 1) / max(e^d, 1), to the last digits."""
     return np.asarray(np.sign(exponent) * -np.expm1(-np.abs(exponent)))
-
-
-def _aligned(*chances: Chance) -> list[tuple[int, int]]:
-    """Return whole numbers in the proportions of yes and no, all over the same power of two."""
-    scale = max(chance.shift for chance in chances)
-    yes = [chance.numerator << scale - chance.shift for chance in chances]
-    return [(one, (1 << scale) - one) for one in yes]
-
-
-def _difference(first: Chance, second: Chance) -> float:
-    """Return the difference of two chances, rounded once."""
-    (one, rest), (other, _) = _aligned(first, second)
-    return (one - other) / (one + rest)
 
 
 class TwoStepBits(TwoStep, Protocol):

@@ -8,9 +8,9 @@ from scipy.linalg import null_space, qr
 
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, attributes_of
+from freewill.domain.mechanisms.base import of_full_rank
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.mechanisms.matrix import clearly_of_full_rank
-from freewill.domain.mechanisms.parameters import of_full_rank
 from freewill.stats.evidence import Evidence, by_attribute, checked_evidence
 from freewill.stats.groups import Group
 

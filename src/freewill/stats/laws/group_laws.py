@@ -7,8 +7,7 @@ import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.parameters import held_beside_epsilon
+from freewill.domain.mechanisms.base import Mechanism, held_beside_epsilon
 from freewill.domain.outputs import listed_numbers
 from freewill.errors import FreewillError
 from freewill.numeric.operators.moments import SetChances
