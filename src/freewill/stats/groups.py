@@ -149,7 +149,7 @@ class Group:
             return None
         counts = np.zeros(part.places)
         for outputs, times in self.blocks():
-            counts += np.bincount(part.of(outputs), times, part.places)
+            counts += np.bincount(part.levels_of(outputs), times, part.places)
         return counts
 
     def moments(self, theta: FloatArray) -> Moments:
@@ -179,7 +179,7 @@ class Group:
         # By the middle of each part's people: the cut nearest to what is wanted.
         cuts = np.unique(np.searchsorted(np.cumsum(self.public) - self.public / 2, wanted))
         ends = np.append(cuts[(cuts > 0) & (cuts < part.places)], part.places)
-        groups, there = [], part.of(self.outputs)
+        groups, there = [], part.levels_of(self.outputs)
         for first, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
             some = np.flatnonzero((there >= first) & (there < end))
             if some.size:

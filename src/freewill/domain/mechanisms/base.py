@@ -33,7 +33,7 @@ from freewill.numeric.operators.moments import ListedMoments, Moments, SetChance
 
 if TYPE_CHECKING:
     from freewill.domain.mechanisms.factored import ByAttribute
-    from freewill.domain.mechanisms.levels import Levels
+    from freewill.domain.mechanisms.family import Family
     from freewill.domain.mechanisms.noisy import Rows
     from freewill.numeric.operators.sampled import SampledLaw
 
@@ -249,8 +249,8 @@ class Mechanism(Protocol):
         """Return reports by what was chosen for several questions; None where nothing was."""
         return None
 
-    def public(self) -> "Levels | None":
-        """Return the part of each report that the value does not move, where there is one."""
+    def public(self) -> "Family | None":
+        """Return the family whose levels are a part of each report that the value does not move."""
         return None
 
     def moments(self, theta: FloatArray) -> Moments:

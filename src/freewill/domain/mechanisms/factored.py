@@ -107,25 +107,21 @@ def _column(said: Sequence[Said], rows: int) -> Column:
     which, outputs, first = np.zeros(rows, dtype=np.int64), [], 0
     mechanisms = tuple(some[0].mechanism for some in by_id.values())
     for mechanism, some in zip(mechanisms, by_id.values(), strict=True):
-        distinct, place = _distinct(mechanism, _together([one.reports for one in some]))
+        reports: Any = [one.reports for one in some]
+        own, place = distinct(mechanism, np.concatenate(reports) if reports[1:] else reports[0])
         which[np.concatenate([one.places for one in some])] = first + place
-        outputs.append(distinct)
-        first += len(distinct)
+        outputs.append(own)
+        first += len(own)
     return Column(mechanisms, tuple(outputs), which)
 
 
-def _distinct(mechanism: Mechanism, reports: Reports) -> tuple[Reports, IntArray]:
+def distinct(mechanism: Mechanism, reports: Reports) -> tuple[Reports, IntArray]:
     """Return the different reports, and which each is; those that do not repeat are their own."""
     if not mechanism.output_space.repeats:
         return reports, np.arange(len(reports))
     numbered: Any = mechanism.output_space
     _, first, place = np.unique(numbered.numbers(reports), return_index=True, return_inverse=True)
     return reports[first], place
-
-
-def _together(reports: Sequence[Reports]) -> Reports:
-    together: Any = reports[0] if len(reports) == 1 else np.concatenate(reports)
-    return together  # type: ignore[no-any-return]
 
 
 def product_law(mechanisms: Sequence[Mechanism], outputs: Sequence[Reports]) -> KroneckerOperator:

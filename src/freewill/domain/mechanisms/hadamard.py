@@ -10,8 +10,7 @@ import numpy as np
 from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.linear import Linear
-from freewill.domain.draws.chance import Chance, Dyadic, rare
-from freewill.domain.draws.each import coins
+from freewill.domain.draws.chance import Chance, Dyadic, coins, rare
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.mechanisms.base import checked_whole

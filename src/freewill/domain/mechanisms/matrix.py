@@ -136,17 +136,6 @@ class Matrix(Tabulated):
             )
         vars(self).update(alphabet=alphabet, matrix=matrix, output_alphabet=outputs)
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Matrix)
-            and self.alphabet == other.alphabet
-            and self.output_alphabet == other.output_alphabet
-            and np.array_equal(self.matrix, other.matrix)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.alphabet, self.output_alphabet, self.matrix.tobytes()))
-
     @property
     def output_space(self) -> Symbols:
         """A column of the law."""

@@ -11,8 +11,7 @@ from freewill.core.types import FloatArray, IntArray, Reports, slices
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.mask import offset_counts
 from freewill.domain.draws.chance import Dyadic
-from freewill.domain.draws.each import offsets
-from freewill.domain.draws.noise import LatticeNoise
+from freewill.domain.draws.noise import LatticeNoise, offsets
 from freewill.domain.draws.sources import Source
 from freewill.domain.mechanisms.base import LARGEST_EXPONENT, check_plane
 from freewill.domain.mechanisms.noisy import Noisy, Rows, row_by_row

@@ -9,8 +9,7 @@ import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.draws.chance import Chance, Dyadic, rare
-from freewill.domain.draws.each import coins
+from freewill.domain.draws.chance import Chance, Dyadic, coins, rare
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee

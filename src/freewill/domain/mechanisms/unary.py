@@ -13,12 +13,12 @@ from freewill.domain.draws.chance import (
     HALF,
     Chance,
     Dyadic,
+    bits,
     difference,
     exponential,
     precision,
     rare,
 )
-from freewill.domain.draws.each import bits
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
