@@ -320,7 +320,6 @@ class Mechanism(Protocol):
 
     def guarantee(self) -> Guarantee | AdversaryLoss:
         """Return what the mechanism promises, never understated."""
-        ...
 
     def parameters(self) -> Spec:
         """Return everything but the alphabet that the constructor was given, ready for JSON."""

@@ -291,7 +291,6 @@ class Computed(Tabulated, Protocol):
 
     def guarantee(self) -> Guarantee:
         """Return what is promised of the table."""
-        ...
 
     def program(self) -> Spec:
         """Return the table: a browser draws from the row of its value."""

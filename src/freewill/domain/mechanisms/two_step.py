@@ -6,6 +6,7 @@ Whoever sees all reports of a lifetime learns no more than the permanent answer 
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -46,37 +47,30 @@ class TwoStep(Mechanism, Protocol):
 
     def answers(self, truth: IntArray, rng: np.random.Generator) -> Reports:
         """Draw a permanent answer for each index."""
-        ...
 
     def answer(self, value: int, source: Source) -> Any:
         """Draw the permanent answer of one index from random bytes."""
 
     def fresh_reports(self, answers: Reports, rng: np.random.Generator) -> Reports:
         """Draw a report from each permanent answer."""
-        ...
 
     def fresh_report(self, answer: Any, source: Source) -> Any:
         """Draw a report from a permanent answer, from random bytes."""
 
     def lifetime(self) -> Guarantee:
         """Return what all reports of a lifetime together promise, however many they are."""
-        ...
 
     def epsilon_of(self, times: int) -> float:
         """Return the epsilon of a record of so many reports: it rises to that of the lifetime."""
-        ...
 
     def record_operator(self, parts: Sequence[Reports]) -> Operator:
         """Return the law of records."""
-        ...
 
     def record_log_ratios(self, parts: Sequence[Reports]) -> FloatArray:
         """Return log P(record | x) up to a constant of each record."""
-        ...
 
     def record_weights(self, parts: Sequence[Reports]) -> list[list[int]]:
         """Return the sampler's own numbers, [value][record]."""
-        ...
 
     def record_moments(self, theta: FloatArray, times: int) -> Moments | None:
         """Return what a record of so many reports tells at theta, where a formula can."""
@@ -200,23 +194,29 @@ class TwoStepBits(TwoStep, Protocol):
     def steps(self) -> BitSteps:
         """The four chances."""
 
-    @property
+    @cached_property
     def members(self) -> IntArray:
-        """The own bits, [cohort, value, hash]."""
+        """The own bits, [cohort, value, hash]: one for each value, unless a kind has others."""
+        return np.arange(self.alphabet.size)[None, :, None]
 
     def split_parts(self, reports: Reports) -> tuple[IntArray, PackedBits]:
-        """Return cohorts and packed bits of checked reports."""
+        """Return cohorts and packed bits of checked reports, which are bits of one cohort."""
+        packed = np.asarray(reports, np.uint8)
+        return np.zeros(len(packed), dtype=np.int64), packed
 
     def join_parts(self, cohorts: IntArray, packed: PackedBits) -> Reports:
         """Return reports from cohorts and packed bits."""
+        return packed
 
     @property
     def bit_count(self) -> int:
         """How many bits a report has."""
+        return int(self.alphabet.size)
 
     @property
     def hashes(self) -> int:
         """How many bits a value has at most."""
+        return 1
 
     def answers(self, truth: IntArray, rng: np.random.Generator) -> Reports:
         """Draw cohorts; toss a coin for each bit, `own` for those of the value, else `other`."""
