@@ -4,11 +4,11 @@ import hashlib
 import inspect
 import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,16 +25,17 @@ from freewill.domain.alphabets.base import (
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
+from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon
 from freewill.domain.outputs import OutputSpace, Symbols, read_texts
-from freewill.domain.packed_outputs import Bits
 from freewill.errors import AlphabetError, LawError, ParameterError, several, shown
-from freewill.numeric.operators.base import Operator, probabilities
+from freewill.numeric.operators.arranged import ArrangedOperator
+from freewill.numeric.operators.base import Operator, RowNumbers, StackOperator, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments, SetChances
 
 if TYPE_CHECKING:
+    from freewill.domain.mechanisms.base import Rows
     from freewill.domain.mechanisms.factored import ByAttribute
     from freewill.domain.mechanisms.family import Family
-    from freewill.domain.mechanisms.noisy import Rows
     from freewill.numeric.operators.sampled import SampledLaw
 
 SPEC_VERSION = 1
@@ -176,8 +177,8 @@ class Mechanism(Protocol):
         if reported is not None:
             return encode_values(reported, reports)[0]
         rows = isinstance(reports, np.ndarray) and reports.dtype.kind in "biuf"
-        if rows and isinstance(space, Bits):
-            return space.of_rows(reports, self.name)
+        if rows and hasattr(space, "of_rows"):
+            return space.of_rows(reports, self.name)  # type: ignore[no-any-return]
         return self.read([reports] if isinstance(reports, str) else reports)  # type: ignore[no-any-return]
 
     def then(self, map: Any, outputs: Alphabet | None = None) -> "Mechanism":  # noqa: A002
@@ -434,97 +435,6 @@ def brief(mechanism: Mechanism) -> str:
     return str(mechanism).replace(f"({alphabet})", "").replace(f"({alphabet}, ", "(")
 
 
-def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) -> None:
-    """Check that an alphabet is of the kind a mechanism works on and has enough values."""
-    # A class has what a protocol asks for, too.
-    if isinstance(alphabet, type) or not isinstance(alphabet, kind):
-        names = {"Linear": "a Linear alphabet", "Grid": "a Grid"}
-        wanted = names.get(kind.__name__, "an alphabet")
-        raise AlphabetError(f"{name} on {shown(alphabet)}: expected {wanted}.")
-    if alphabet.size < least:
-        raise AlphabetError(f"{name} on an alphabet of one value: it needs at least {least}.")
-
-
-def check_plane(grid: Any, name: str) -> None:
-    """Refuse a grid of a single row or column."""
-    if min(grid.columns, grid.rows) < 2:
-        raise AlphabetError(
-            f"{name} on {grid}: it needs at least 2 columns and 2 rows. For a single row, use "
-            f"Geometric on a Linear alphabet."
-        )
-
-
-def checked_number(
-    given: Any, what: str, name: str, fits: Callable[[float], bool], expected: str
-) -> float:
-    """Return a real number as a float after checking that it fits; nothing else does."""
-    try:
-        real = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
-        value = float(given) if real else math.nan
-    except (OverflowError, ValueError):
-        value = math.nan
-    if not fits(value):
-        whose = f" for {name}" if name else ""
-        raise ParameterError(f"{what}={shown(given)}{whose}: must be {expected}")
-    return value
-
-
-def checked_positive(number: Any, what: str, name: str) -> float:
-    """Return a number as a float after checking that it is positive and finite."""
-    return checked_number(number, what, name, _positive, "a number > 0 and finite.")
-
-
-def checked_epsilon(epsilon: Any, name: str, largest: float) -> float:
-    """Return epsilon as a float after checking that it is positive, finite and not too large."""
-    blind = (
-        "> 0. At 0 a report would be full privacy and tell the collector nothing: choose a small "
-        "positive epsilon, or send no report."
-    )
-    value = checked_number(epsilon, "epsilon", name, lambda number: number != 0, blind)
-    # Whoever wrote "0", or went below it, meant full privacy, and never Identity.
-    advice = "For no privacy at all, use Identity."
-    advice = advice if value > 0 else "For full privacy, send no report."
-    wanted = f"a number > 0 and finite (the larger, the less private). {advice}"
-    checked_number(epsilon, "epsilon", name, _positive, wanted)
-    empty = (
-        f"<= {largest:g}, beyond which no number holds what the noise would need and the promise "
-        f"is empty. For no privacy, use Identity."
-    )
-    return checked_number(epsilon, "epsilon", name, lambda number: number <= largest, empty)
-
-
-def checked_quality_loss(quality_loss: Any, least: float = 0.0) -> float:
-    """Return an expected loss as a float after checking that it is positive and finite."""
-    truth = (
-        f"> {least:g} and finite. At 0, and so close to it, every report would be the truth: for "
-        f"no privacy at all, use Identity."
-    )
-    checked_number(quality_loss, "quality_loss", "", lambda loss: not 0 <= loss <= least, truth)
-    wanted = "a number > 0 and finite, in units of distance (the larger, the more private)."
-    return checked_number(quality_loss, "quality_loss", "", _positive, wanted)
-
-
-def checked_chance(chance: Any, what: str, name: str) -> float:
-    """Return a probability as a float after checking that it lies strictly between 0 and 1."""
-    wanted = "a number > 0 and < 1. At 0 and at 1 a report would exclude values for sure."
-    return checked_number(chance, what, name, lambda number: 0 < number < 1, wanted)
-
-
-def checked_whole(
-    number: Any, what: str, name: str, least: int, most: int, why: str, unit: str = ""
-) -> int:
-    """Return a whole number within bounds, for which there is a reason."""
-    wanted = f"a whole number{unit} from {least:,} to {most:,}. {why}"
-    value = checked_number(
-        number, what, name, lambda value: least <= value <= most and value == int(value), wanted
-    )
-    return int(value)
-
-
-def _positive(number: float) -> bool:
-    return 0 < number < math.inf
-
-
 def needed_beside_epsilon(kind: type[Any]) -> list[str] | None:
     """Return what the mechanisms of a kind need beside alphabet and epsilon; None without epsilon.
 
@@ -574,3 +484,158 @@ def of_full_rank(mechanism: Any) -> bool:
         if vars(kind).keys() & {"operator", "law", "output_space"}:
             return False
     return False
+
+
+_COPIED_BYTES = 1 << 20
+"""Reports of a mechanism up to which they are copied, to stand beside those of others."""
+_MANY = 1000
+"""Rows a mechanism from which on it is sooner to draw those of each by themselves."""
+
+
+class Noisy(Mechanism, Protocol):
+    """A mechanism that an epsilon makes, which it also promises.
+
+    >>> import freewill as fw
+    >>> noisy = fw.Geometric(fw.Linear(0, 4), epsilon=0.5)
+    >>> fw.Noisy in type(noisy).__mro__, noisy.epsilon, noisy.guarantee().epsilon
+    (True, 0.5, 0.5)
+    """
+
+    on: ClassVar[Any] = Alphabet
+    """The kind of alphabet that it works on."""
+    promise: ClassVar[Literal["ldp", "geo"]] = "ldp"
+    """Of which kind the promise is."""
+    alphabet: Any
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        checked_alphabet(self.alphabet, self.on, self.name)
+        epsilon = checked_epsilon(self.epsilon, self.name, self._largest_epsilon())
+        object.__setattr__(self, "epsilon", epsilon)
+
+    def _largest_epsilon(self) -> float:
+        """Return where e^-epsilon is still a double."""
+        return 700.0
+
+    @classmethod
+    def stacked(cls, mechanisms: "Sequence[Self]", outputs: Sequence[Reports]) -> Operator:
+        """Return the law of outputs, the epsilon of its mechanism a row."""
+        law = cls.law_of_rows(*row_by_row(mechanisms, outputs))
+        return super().stacked(mechanisms, outputs) if law is None else law
+
+    def guarantee(self) -> Guarantee:
+        """Return epsilon-LDP, or epsilon-geo-indistinguishability per unit of distance."""
+        unit = self.alphabet.unit if self.promise == "geo" else ""
+        return Guarantee(self.promise, self.epsilon, unit)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows, each of one of several mechanisms: their epsilons, and which a row has.
+
+    `member` makes a mechanism when it is asked for, so that many epsilons are no more than numbers
+    wherever these suffice. `log_share` is a factor that all rows of the law have.
+    """
+
+    alphabet: Any
+    epsilons: FloatArray
+    which: IntArray
+    member: Callable[[int], Any]
+    log_share: float = 0.0
+
+    @property
+    def epsilon(self) -> RowNumbers:
+        """The epsilon of each row, one number where all have the same."""
+        return float(self.epsilons[0]) if self.epsilons.size == 1 else self.each
+
+    @property
+    def each(self) -> FloatArray:
+        """The epsilon of each row."""
+        return np.asarray(self.epsilons[self.which])
+
+    def of(self, row: int) -> Any:
+        """Return the mechanism of a row."""
+        return self.member(int(self.which[row]))
+
+    def runs(self) -> Iterator[tuple[Any, IntArray]]:
+        """Yield each mechanism that has rows, and their places."""
+        order = np.argsort(self.which, kind="stable")
+        there, firsts = np.unique(self.which[order], return_index=True)
+        if not order.size:
+            return
+        for place, rows in zip(there.tolist(), np.split(order, firsts[1:]), strict=True):
+            yield self.member(place), rows
+
+    def reports(self, kind: type[Mechanism], truth: IntArray, rng: np.random.Generator) -> Reports:
+        """Draw a report for each value by the mechanism of its row: at once, if the kind can."""
+        if truth.size < _MANY * self.epsilons.size:
+            at_once = kind.reports_of_rows(self, truth, rng)
+            if at_once is not None:
+                return at_once
+        drawn: Any = self.member(0).obfuscate(truth[:0], rng)
+        drawn = np.empty((truth.size, *drawn.shape[1:]), dtype=drawn.dtype)
+        for mechanism, rows in self.runs():
+            drawn[rows] = mechanism.obfuscate(truth[rows], rng)
+        return drawn  # type: ignore[no-any-return]
+
+    def law(self, kind: type[Mechanism], outputs: Reports) -> Operator:
+        """Return the law of outputs, each of the mechanism of its row: by numbers, if it can be."""
+        law = kind.law_of_rows(self, outputs)
+        if law is not None:
+            return law
+        order = np.argsort(self.which, kind="stable")
+        together = replace(self, which=self.which[order])
+        law = kind.law_of_rows(together, outputs[order])
+        if law is not None:
+            return ArrangedOperator(law, order)
+        runs = list(self.runs()) or [(self.member(0), self.which)]
+        parts = stacked_operators([one for one, _ in runs], [outputs[rows] for _, rows in runs])
+        inner = parts[0] if len(parts) == 1 else StackOperator(parts)
+        return ArrangedOperator(inner, order, self.log_share)
+
+
+def row_by_row(mechanisms: "Sequence[Noisy]", outputs: Sequence[Reports]) -> tuple[Rows, Any]:
+    """Return rows of mechanisms of one kind, one below the other, and their outputs, checked."""
+    first, alone = mechanisms[0], len(mechanisms) == 1
+    together: Any = outputs[0] if alone else np.concatenate(outputs)
+    checked = first.output_space.checked(together, first.name)
+    epsilons = np.array([mechanism.epsilon for mechanism in mechanisms])
+    lengths = [len(checked)] if alone else list(map(len, outputs))
+    which = np.repeat(np.arange(epsilons.size), lengths)
+    return Rows(first.alphabet, epsilons, which, mechanisms.__getitem__), checked
+
+
+def moments_together(mechanisms: Sequence[Mechanism], theta: FloatArray) -> list[Moments]:
+    """Return what a report of each mechanism tells at theta; of kinds that can, together."""
+    moments: dict[int, Moments] = {}
+    ways: dict[Any, list[int]] = {}
+    for place, mechanism in enumerate(mechanisms):
+        # Kinds that have it from one class share it.
+        own: Any = type(mechanism).moments_together
+        ways.setdefault(own.__func__, []).append(place)
+    for places in ways.values():
+        some = [mechanisms[place] for place in places]
+        together = type(some[0]).moments_together(some, theta)
+        moments |= dict(zip(places, together, strict=True))
+    return [moments[place] for place in range(len(mechanisms))]
+
+
+def stacked_operators(
+    mechanisms: Sequence[Mechanism], outputs: Sequence[Reports]
+) -> list[Operator]:
+    """Return operators whose rows together are the laws of the outputs of each mechanism.
+
+    Neighbours of one kind and `shape` share an operator where the kind has one for many, unless
+    their reports are so large that a copy of them would be.
+    """
+    pairs = zip(mechanisms, outputs, strict=True)
+    kinds = ((type(one), one.shape(), some.nbytes <= _COPIED_BYTES) for one, some in pairs)
+    operators: list[Operator] = []
+    last = 0
+    for (kind, _, small), run in groupby(kinds):
+        these = slice(last, last := last + sum(1 for _ in run))
+        if small and kind.operator is Mechanism.operator:
+            operators.append(kind.stacked(mechanisms[these], outputs[these]))
+        else:
+            operators += map(kind.operator, mechanisms[these], outputs[these])
+    return operators

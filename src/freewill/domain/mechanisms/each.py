@@ -12,7 +12,7 @@ from freewill.domain.alphabets.base import Alphabet, encode_values, readable
 from freewill.domain.alphabets.product import Product
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee, JointGuarantee
-from freewill.domain.mechanisms.base import Mechanism, brief, checked_alphabet, of_full_rank
+from freewill.domain.mechanisms.base import Mechanism, brief, of_full_rank
 from freewill.domain.mechanisms.composed import (
     checked_inner,
     inner_spec,
@@ -27,6 +27,7 @@ from freewill.domain.mechanisms.factored import (
     product_law,
     shared_moments,
 )
+from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import NOTHING, Records
 from freewill.errors import AlphabetError, ParameterError, SpecError, closest, several, shown

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.noisy import stacked_operators
+from freewill.domain.mechanisms.base import Mechanism, stacked_operators
 from freewill.errors import LawError, several
 from freewill.numeric.operators.base import Operator, StackOperator
 from freewill.numeric.operators.kronecker import KroneckerOperator

@@ -18,11 +18,11 @@ from freewill.domain.draws.sources import Source, below, checked_source, generat
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
 from freewill.domain.mechanisms.base import (
     Mechanism,
-    checked_positive,
+    Rows,
     held_beside_epsilon,
     needed_beside_epsilon,
 )
-from freewill.domain.mechanisms.noisy import Rows
+from freewill.domain.mechanisms.parameters import checked_positive
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Records
 from freewill.errors import ParameterError, several, shown

@@ -11,8 +11,8 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Dyadic, precision
 from freewill.domain.draws.noise import TwoSided, shortened, steps
 from freewill.domain.draws.sources import Source
-from freewill.domain.mechanisms.base import LARGEST_EXPONENT, checked_positive
-from freewill.domain.mechanisms.noisy import Noisy, Rows
+from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy, Rows
+from freewill.domain.mechanisms.parameters import checked_positive
 from freewill.numeric.operators.geometric import GeometricOperator
 
 _FLAT = 1e-200

@@ -13,8 +13,8 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Chance, Dyadic, coins, rare
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
-from freewill.domain.mechanisms.base import checked_whole
-from freewill.domain.mechanisms.noisy import Noisy, Rows
+from freewill.domain.mechanisms.base import Noisy, Rows
+from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.mechanisms.unary import checked_advantage
 from freewill.domain.outputs import Symbols
 from freewill.numeric.operators.hadamard import (

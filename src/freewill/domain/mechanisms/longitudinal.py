@@ -18,8 +18,8 @@ from freewill.domain.draws.chance import HALF, Chance, Dyadic, exponential, prec
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import checked_epsilon
-from freewill.domain.mechanisms.noisy import Noisy
+from freewill.domain.mechanisms.base import Noisy
+from freewill.domain.mechanisms.parameters import checked_epsilon
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, blind_answer
 from freewill.domain.mechanisms.two_step import (
     BitSteps,

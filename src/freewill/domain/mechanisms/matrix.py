@@ -17,8 +17,8 @@ from freewill.domain.draws.tables import Tables, whole_weights
 from freewill.domain.guarantees.epsilon import audit_epsilon
 from freewill.domain.guarantees.logarithms import literal_epsilon
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, checked_alphabet
-from freewill.domain.mechanisms.noisy import Noisy
+from freewill.domain.mechanisms.base import Mechanism, Noisy
+from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs import Symbols
 from freewill.errors import LawError, ParameterError, several, shown
 from freewill.numeric.operators.base import DenseOperator

@@ -12,8 +12,9 @@ from freewill.domain.draws.chance import Chance, Dyadic
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, brief, checked_number, of_full_rank
+from freewill.domain.mechanisms.base import Mechanism, brief, of_full_rank
 from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promised, read_inner
+from freewill.domain.mechanisms.parameters import checked_number
 from freewill.domain.packed_outputs import Maybe
 from freewill.numeric.operators.moments import Moments
 from freewill.numeric.operators.shared_moments import MixedMoments

@@ -13,8 +13,8 @@ from freewill.domain.alphabets.mask import offset_counts
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.noise import LatticeNoise, offsets
 from freewill.domain.draws.sources import Source
-from freewill.domain.mechanisms.base import LARGEST_EXPONENT, check_plane
-from freewill.domain.mechanisms.noisy import Noisy, Rows, row_by_row
+from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy, Rows, row_by_row
+from freewill.domain.mechanisms.parameters import check_plane
 from freewill.errors import ParameterError
 from freewill.numeric.operators.base import DenseOperator, Operator
 from freewill.numeric.operators.convolution import ConvolutionOperator

@@ -13,8 +13,8 @@ from freewill.domain.draws.chance import Chance, Dyadic, coins, rare
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, checked_alphabet, checked_chance
-from freewill.domain.mechanisms.noisy import Noisy, Rows
+from freewill.domain.mechanisms.base import Mechanism, Noisy, Rows
+from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance
 from freewill.domain.mechanisms.unary import BitLogs, UnaryEncoding, checked_advantage
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.support import SymbolOperator

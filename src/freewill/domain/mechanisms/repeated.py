@@ -11,13 +11,8 @@ from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import (
-    SPEC_VERSION,
-    Mechanism,
-    brief,
-    checked_whole,
-    is_mechanism,
-)
+from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism
+from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.mechanisms.two_step import TwoStep
 from freewill.domain.packed_outputs import Records
 from freewill.errors import ParameterError, shown

@@ -8,8 +8,8 @@ import numpy as np
 
 from freewill.core.types import FloatArray, Spec
 from freewill.domain.alphabets.linear import Linear
-from freewill.domain.mechanisms.base import checked_whole
 from freewill.domain.mechanisms.matrix import LARGEST_TABLE, NoisyTable
+from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.outputs import Symbols
 
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from freewill.core.types import FloatArray, Spec
 from freewill.domain.alphabets.linear import Linear
-from freewill.domain.mechanisms.base import checked_number
 from freewill.domain.mechanisms.matrix import NoisyTable
+from freewill.domain.mechanisms.parameters import checked_number
 
 
 @dataclass(frozen=True)

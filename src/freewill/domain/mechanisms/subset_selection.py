@@ -12,8 +12,8 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.draws.chance import Chance, Dyadic, rare
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
-from freewill.domain.mechanisms.base import checked_whole
-from freewill.domain.mechanisms.noisy import Noisy
+from freewill.domain.mechanisms.base import Noisy
+from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.mechanisms.unary import checked_advantage
 from freewill.domain.packed_outputs import Subsets
 from freewill.numeric.operators.moments import Moments, SetChances

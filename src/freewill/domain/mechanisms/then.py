@@ -17,9 +17,10 @@ from freewill.domain.alphabets.registry import alphabet_from_spec
 from freewill.domain.draws.sources import Source
 from freewill.domain.draws.tables import Tables, whole_weights
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, brief, checked_alphabet
+from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promised, read_inner
 from freewill.domain.mechanisms.matrix import checked_law
+from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs import Symbols, listed_numbers
 from freewill.domain.packed_outputs import Bits
 from freewill.errors import (

@@ -22,13 +22,8 @@ from freewill.domain.draws.chance import (
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import (
-    Mechanism,
-    checked_alphabet,
-    checked_chance,
-    checked_number,
-)
-from freewill.domain.mechanisms.noisy import Noisy, Rows
+from freewill.domain.mechanisms.base import Mechanism, Noisy, Rows
+from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance, checked_number
 from freewill.domain.packed_outputs import Bits
 from freewill.errors import IdentifiabilityError, ParameterError
 from freewill.numeric.operators.moments import BitMoments, SetChances
