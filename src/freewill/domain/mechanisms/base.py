@@ -33,7 +33,6 @@ from freewill.numeric.operators.base import Operator, RowNumbers, StackOperator,
 from freewill.numeric.operators.moments import ListedMoments, Moments, SetChances
 
 if TYPE_CHECKING:
-    from freewill.domain.mechanisms.base import Rows
     from freewill.domain.mechanisms.factored import ByAttribute
     from freewill.domain.mechanisms.family import Family
     from freewill.numeric.operators.sampled import SampledLaw
