@@ -14,7 +14,7 @@ from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, n
 from freewill.cli.questions import GivenValues, Of, needed_questions, parse_given, parse_of
 from freewill.cli.show import FAILED, bar_table, remark, room_beside, say, say_json, say_raw
 from freewill.cli.standard import DASH, check_target
-from freewill.core.frames import csv_text
+from freewill.core.presented import csv_text
 from freewill.core.progress import progress
 from freewill.domain.alphabets.base import attributes_of
 from freewill.errors import EvidenceError, ParameterError, printable, several

@@ -12,7 +12,7 @@ from freewill.cli.analysis import AnyMethod
 from freewill.cli.inputs import product_of
 from freewill.cli.questions import condition
 from freewill.cli.show import bar_table, room_beside, say, say_json, say_raw, table
-from freewill.core.frames import csv_text
+from freewill.core.presented import csv_text
 from freewill.core.progress import progress
 from freewill.domain.alphabets.base import attributes_of
 from freewill.domain.alphabets.groups import Values

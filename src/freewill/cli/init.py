@@ -22,11 +22,10 @@ from freewill.cli.standard import check_target
 from freewill.core.types import SURVEY_FILE_BYTES, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.cover import Cover
-from freewill.domain.documents import parsed
 from freewill.domain.maps import MapGrid, map_grid
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Survey, parsed
 from freewill.domain.survey_texts import slug
 from freewill.errors import FreewillError, ParameterError, printable, raised_as, several, why
 

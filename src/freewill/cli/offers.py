@@ -9,9 +9,8 @@ import typer
 from freewill.cli.options import as_number, parse_alphabet, parse_list, parse_pair
 from freewill.cli.show import say
 from freewill.core.texts import LONGEST_TITLE, checked_text
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, Linear
 from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.linear import Linear
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.mechanisms.family import Family

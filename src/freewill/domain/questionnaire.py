@@ -10,9 +10,7 @@ from freewill.core.texts import same_words
 from freewill.core.types import Spec
 from freewill.domain.alphabets.product import Product
 from freewill.domain.mechanisms.asked import JOINED, Asked
-from freewill.domain.messages import message_bytes
-from freewill.domain.survey import Survey
-from freewill.domain.survey_spec import HEAD, QUESTIONS_VERSION
+from freewill.domain.survey import HEAD, QUESTIONS_VERSION, Survey, message_bytes
 from freewill.domain.survey_texts import WHOLE
 from freewill.errors import SurveyError, printable, raised_as, several, shown
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, Linear
 from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.linear import Linear
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.matrix import Matrix

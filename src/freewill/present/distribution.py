@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from freewill.core.frames import frame
-from freewill.core.presented import Presented
+from freewill.core.presented import Presented, frame
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.groups import Values
