@@ -50,22 +50,16 @@ def parsed(content: bytes, suffix: str) -> Any:
         raise SurveyError("the file is empty. See docs/surveys.md for what a survey holds.")
     try:
         text = content.decode("utf-8-sig")
-        return (read_json if suffix.lower() == ".json" else _toml)(text)
+        return (read_json if suffix.lower() == ".json" else tomllib.loads)(text)
     except UnicodeDecodeError as error:
         raise SurveyError(f"not UTF-8: {error.reason} at byte {error.start:,}.") from None
-    except ValueError as error:
-        raise SurveyError(f"not valid {suffix[1:].upper()}: {error}.") from None
-
-
-def _toml(text: str) -> Any:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(first_line(error)) from None
     except RecursionError:
-        raise ValueError("lists or tables are nested too deep") from None
-    except ValueError:
-        raise ValueError("an integer of too many digits") from None
+        fault = "lists or tables are nested too deep"
+    except ValueError as error:
+        # What Python says of long integers is how to change a setting of its own.
+        worded = suffix.lower() == ".json" or isinstance(error, tomllib.TOMLDecodeError)
+        fault = first_line(error) if worded else "an integer of too many digits"
+    raise SurveyError(f"not valid {suffix[1:].upper()}: {fault}.")
 
 
 SURVEY_VERSION = 1
@@ -377,18 +371,7 @@ class Survey(SurveyTexts, Presented):
         What could not be read again as it is, such as a mechanism of a class of one's own, is
         refused: a survey is described for files, devices and collectors alone.
         """
-        with raised_as(SurveyError):
-            alphabet = portable_alphabet(self.alphabet)
-            mechanisms = {name: portable_spec(each) for name, each in self.mechanisms.items()}
-        for name, spec in mechanisms.items():
-            del spec["alphabet"]
-            if name in self.descriptions:
-                spec["description"] = self.descriptions[name]
-        own = {name: getattr(self, name) for name in TEXTS}
-        fields = {name: said for name, said in own.items() if said is not None} | self._added()
-        fields |= {COVER: self.cover.spec()} if self.cover else {}
-        version = WORDED_VERSION if fields or self.descriptions else SURVEY_VERSION
-        return {HEAD: version, **fields, "alphabet": alphabet, "mechanisms": mechanisms}
+        return self._spec()
 
     def with_laws(self) -> Spec:
         """Return the description with the solved law of every Shokri mechanism, whole.
@@ -401,10 +384,7 @@ class Survey(SurveyTexts, Presented):
         >>> survey.with_laws()["tables"]
         {'shy': [[0.75, 0.25], [0.25, 0.75]]}
         """
-        solved = {n: m for n, m in self.mechanisms.items() if isinstance(m, Shokri)}
-        tables = {name: mechanism.matrix.tolist() for name, mechanism in solved.items()}
-        spec = self.spec()
-        return {**spec, HEAD: WORDED_VERSION, TABLES: tables} if tables else spec
+        return self._spec(laws=True)
 
     def for_devices(self) -> Spec:
         """Return the description with all that a device needs to draw: solved laws and programs.
@@ -412,8 +392,25 @@ class Survey(SurveyTexts, Presented):
         No device solves for a law, and one that asked for the row of its value would tell the
         value. A program says how a mechanism is drawn that freewill.js does not know by its name.
         """
-        programs, spec = programs_of(self.mechanisms), self.with_laws()
-        return {**spec, HEAD: WORDED_VERSION, PROGRAMS: programs} if programs else spec
+        return self._spec(laws=True, programs=True)
+
+    def _spec(self, *, laws: bool = False, programs: bool = False) -> Spec:
+        with raised_as(SurveyError):
+            alphabet = portable_alphabet(self.alphabet)
+            mechanisms = {name: portable_spec(each) for name, each in self.mechanisms.items()}
+        for name, spec in mechanisms.items():
+            del spec["alphabet"]
+            if name in self.descriptions:
+                spec["description"] = self.descriptions[name]
+        own = {name: getattr(self, name) for name in TEXTS}
+        fields = {name: said for name, said in own.items() if said is not None} | self._added()
+        fields |= {COVER: self.cover.spec()} if self.cover else {}
+        solved = {n: m for n, m in self.mechanisms.items() if laws and isinstance(m, Shokri)}
+        tables = {name: mechanism.matrix.tolist() for name, mechanism in solved.items()}
+        drawn = programs_of(self.mechanisms) if programs else {}
+        added = {name: what for name, what in ((TABLES, tables), (PROGRAMS, drawn)) if what}
+        version = WORDED_VERSION if fields or self.descriptions or added else SURVEY_VERSION
+        return {HEAD: version, **fields, "alphabet": alphabet, "mechanisms": mechanisms, **added}
 
     @property
     def canonical(self) -> str:

@@ -5,6 +5,7 @@ What a degree is on the earth, which cells a mask keeps, as runs, and how far th
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -165,31 +166,20 @@ def checked_runs(mask: Any, columns: int, rows: int) -> Runs | None:
 
 
 def _runs(mask: Any, shape: tuple[int, int]) -> Runs | None:
-    try:
+    """Return the runs of a table, or runs that are given as such; None of anything else."""
+    with suppress(FreewillError, ValueError, TypeError, RecursionError):
         table = np.asarray(mask)
-    except (ValueError, TypeError, RecursionError):
-        return None
-    if table.dtype == np.bool_:
-        return _runs_of(table) if table.shape == shape else None
-    try:
-        return _listed(numbers(mask, "mask"))
-    except FreewillError:
-        return None
-
-
-def _runs_of(kept: Any) -> Runs:
-    flat = np.concatenate([[False], np.ravel(kept)])
-    starts = np.flatnonzero(np.diff(flat)).tolist()
-    ends = [*starts, flat.size - 1]
-    return tuple(int(end - start) for start, end in zip([0, *starts], ends, strict=True))
-
-
-def _listed(given: FloatArray) -> Runs | None:
-    """Return runs that are given as such; only the first may be 0, so that there is one way."""
-    whole = given.ndim == 1 and given.size > 0 and bool(np.all(given == np.floor(given)))
-    if not whole or given[0] < 0 or np.any(given[1:] < 1) or np.any(given > MOST_CELLS):
-        return None
-    return tuple(int(length) for length in given)
+        if table.dtype == np.bool_:
+            changes = np.flatnonzero(np.diff(table.ravel(), prepend=False))
+            runs = np.diff([0, *changes, table.size])
+            return tuple(runs.tolist()) if table.shape == shape else None
+        given = numbers(mask, "mask")
+        # Only the first may be 0, so that there is one way.
+        least = np.arange(given.size) > 0
+        if given.ndim == 1 and given.size and np.all(given == np.floor(given)):
+            fine = np.all((given >= least) & (given <= MOST_CELLS))
+            return tuple(given.astype(int).tolist()) if fine else None
+    return None
 
 
 def cells_of(runs: Runs) -> IntArray:
@@ -309,21 +299,23 @@ class Grid:
         bounds: tuple[float, float, float, float] | None = None,
         mask: Any = None,
     ) -> None:
-        object.__setattr__(self, "columns", checked_integer("columns", columns, least=1))
-        object.__setattr__(self, "rows", checked_integer("rows", rows, least=1))
-        if self.columns * self.rows > LARGEST:
-            sides = f"columns={shown(self.columns)}, rows={shown(self.rows)}"
+        columns = checked_integer("columns", columns, least=1)
+        rows = checked_integer("rows", rows, least=1)
+        if columns * rows > LARGEST:
+            sides = f"columns={shown(columns)}, rows={shown(rows)}"
             raise AlphabetError(f"{sides}: must be at most 2^53 cells, which indices still count.")
-        object.__setattr__(self, "bounds", None if bounds is None else checked_bounds(bounds))
-        if cell is None and self.bounds is not None:
-            cell = cell_in_box(self.bounds, self.columns, self.rows)
-        object.__setattr__(self, "cell", checked_cell(cell))
-        if math.isinf(math.hypot(self.columns * self.cell[0], self.rows * self.cell[1])):
-            cells = f"{self.columns} x {self.rows} such cells"
-            raise AlphabetError(f"cell={shown(cell)}: {cells} are wider than any number.")
-        if self.bounds is not None:
-            check_cell_fits(self.cell, self.bounds, self.columns, self.rows)
-        object.__setattr__(self, "mask", checked_runs(mask, self.columns, self.rows))
+        bounds = None if bounds is None else checked_bounds(bounds)
+        given = cell
+        if cell is None and bounds is not None:
+            given = cell_in_box(bounds, columns, rows)
+        width, height = cell = checked_cell(given)
+        if math.isinf(math.hypot(columns * width, rows * height)):
+            cells = f"{columns} x {rows} such cells"
+            raise AlphabetError(f"cell={shown(given)}: {cells} are wider than any number.")
+        if bounds is not None:
+            check_cell_fits(cell, bounds, columns, rows)
+        runs = checked_runs(mask, columns, rows)
+        vars(self).update(columns=columns, rows=rows, cell=cell, bounds=bounds, mask=runs)
 
     @classmethod
     def box(
@@ -421,32 +413,24 @@ class Grid:
     def encode(self, values: Any) -> IntArray:
         """Turn points into the indices of their cells; a point outside is an error."""
         indices, kept = self.encode_inside(values)
-        if not kept.all():
-            points = np.atleast_2d(values)
-            outside = points[~self.whole.encode_inside(values).kept]
-            if not len(outside):
-                raise AlphabetError(self._left_out(points[~kept]))
-            wrong = tuple(float(number) for number in outside[0])
-            low, high = self._corners()
-            swapped = self.encode_inside([wrong[::-1]]).kept.all()
-            # Whoever left such points out would leave out everybody.
-            hint = "To leave such points out, use encode_inside."
-            hint = f"Are {' and '.join(self.axes)} swapped?" if swapped else hint
-            raise AlphabetError(
-                f"point {wrong} is outside the grid ({several(len(outside), 'such point')}): "
-                f"expected ({', '.join(self.axes)}) in ({low[0]:g}..{high[0]:g}, "
-                f"{low[1]:g}..{high[1]:g}). {hint}"
-            )
-        return indices
-
-    def _left_out(self, points: FloatArray) -> str:
-        wrong = tuple(float(number) for number in points[0])
-        return (
-            f"point {wrong} is in a cell that the grid leaves out "
-            f"({several(len(points), 'such point')}): expected one in the "
-            f"{several(self.size, 'cell')} that its mask keeps. To leave such points out, use "
-            f"encode_inside."
-        )
+        if kept.all():
+            return indices
+        points = np.atleast_2d(values)
+        refused = points[~self.whole.encode_inside(values).kept]
+        hint = "To leave such points out, use encode_inside."
+        if len(refused):
+            (low, south), (high, north) = self._corners()
+            where = "outside the grid"
+            wanted = f"({', '.join(self.axes)}) in ({low:g}..{high:g}, {south:g}..{north:g})"
+            # Whoever left swapped points out would leave out everybody.
+            if self.encode_inside([refused[0][::-1]]).kept.all():
+                hint = f"Are {' and '.join(self.axes)} swapped?"
+        else:
+            refused = points[~kept]
+            where = "in a cell that the grid leaves out"
+            wanted = f"one in the {several(self.size, 'cell')} that its mask keeps"
+        wrong, many = tuple(map(float, refused[0])), several(len(refused), "such point")
+        raise AlphabetError(f"point {wrong} is {where} ({many}): expected {wanted}. {hint}")
 
     def encode_inside(self, values: Any) -> Inside:
         """Turn points into cells and drop the points outside, telling which and how many.

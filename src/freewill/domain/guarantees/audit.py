@@ -39,7 +39,7 @@ from freewill.core.presented import Presented
 from freewill.core.texts import behind, per
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.guarantees.epsilon import Audit, PairAudit, audit_epsilon, audit_pairs
-from freewill.domain.guarantees.exact import ExactAudit, exact_audit
+from freewill.domain.guarantees.exact import ExactAudit, common, exact_audit
 from freewill.domain.guarantees.logarithms import widest
 from freewill.domain.guarantees.promises import (
     LOSS_ROUNDING,
@@ -51,6 +51,12 @@ from freewill.domain.guarantees.promises import (
 )
 from freewill.errors import LawError, ParameterError, raised_as, shown
 
+MOST_TRUTH = 0.9
+"""Chance of sending the true value above which a promise is empty."""
+MOST_EXPONENT = 5.0
+"""Logarithm of the odds between two typical values above which it is."""
+_FITTING = 1e-12
+"""By how much, relative, a user's loss may pass its limit: the rounding of its own sum."""
 _DIGITS = 200
 """Of sums of exact epsilons, rounded up."""
 
@@ -121,173 +127,6 @@ class ExactJointAudit(ExactAudit):
         """Describe the outcome for JSON, each attribute's own beside it."""
         each = {name: own.describe() for name, own in self.parts}
         return {**super().describe(), "attributes": each}
-
-
-def is_joint(mechanism: Any) -> bool:
-    """Say whether reports are of several attributes, each by mechanisms of its own."""
-    return hasattr(mechanism, "audited")
-
-
-def audit_attributes(
-    mechanism: Any, claim: Guarantee, audit_epsilon: Callable[[Any, Guarantee], Audit]
-) -> JointAudit:
-    """Find the worst records and the worst report, by an audit of each attribute."""
-    combine = _Combined.of(mechanism, claim)
-    audits, parts = {}, []
-    for name, members in combine.parts.items():
-        with raised_as(LawError, f"attribute {name!r}: "):
-            every = [audit_epsilon(part, combine.claim_on(part)) for part, _ in members]
-            passed = [
-                replace(one if own.kind == claim.kind else audit_epsilon(part, own), claim=own)
-                for one, (part, own) in zip(every, members, strict=True)
-            ]
-        most = max(one.at_most for one in every)
-        worst = max(range(len(every)), key=lambda place: every[place].epsilon)
-        audits[name] = replace(every[worst], most=most)
-        parts.append((name, next((one for one in passed if not one.holds), passed[worst])))
-
-    def total(read: Callable[[Audit], float]) -> float:
-        return float(combine({n: read(own) / combine.weights[n] for n, own in audits.items()}))
-
-    epsilons = {name: own.epsilon / combine.weights[name] for name, own in audits.items()}
-    chosen = [max(epsilons, key=epsilons.__getitem__)] if combine.largest else list(epsilons)
-    alphabet = mechanism.alphabet
-    rest = dict(zip(alphabet.attributes, alphabet.decode([0])[0], strict=True))
-    first, second, output = (
-        {name: getattr(audits[name], field) for name in chosen}
-        for field in ("first", "second", "output")
-    )
-    return JointAudit(
-        claim,
-        total(lambda own: own.epsilon),
-        total(lambda own: own.resolution),
-        {**rest, **first},
-        {**rest, **second},
-        output,
-        total(lambda own: own.at_most),
-        parts=tuple(parts),
-    )
-
-
-def exact_attributes(
-    mechanism: Any, claim: Any, exact_audit: Callable[[Any, Any], ExactAudit]
-) -> ExactJointAudit:
-    """Prove what is promised of all attributes from what is proved of each.
-
-    An epsilon per unit of distance counts over the largest distance of its attribute: more than
-    that no two of its values are told apart.
-    """
-    if not isinstance(claim, Guarantee):
-        raise ParameterError(
-            f"claim {claim.short}: {mechanism} promises an epsilon of each attribute, and no "
-            f"adversary's loss. Audit the attribute's own mechanism for that."
-        )
-    combine = _Combined.of(mechanism, claim)
-    audits: dict[str, list[ExactAudit]] = {}
-    lengths: dict[str, list[Decimal]] = {}
-    parts: list[tuple[str, ExactAudit]] = []
-    for name, members in combine.parts.items():
-        audits[name], lengths[name], held = [], [], []
-        for part, promise in members:
-            with raised_as(LawError, f"attribute {name!r}: "):
-                own = measured = exact_audit(part, promise)
-                if claim.kind == "geo" and promise.kind != "geo":
-                    measured = exact_audit(part, combine.claim_on(part))
-            far = claim.kind != "geo" and promise.kind == "geo" and own.realised.is_finite()
-            lengths[name].append(Decimal(widest(part.alphabet) if far else 1.0))
-            audits[name].append(measured)
-            held.append(own)
-        worst = max(range(len(held)), key=lambda n: audits[name][n].realised * lengths[name][n])
-        parts.append((name, next((one for one in held if not one.holds), held[worst])))
-
-    def total(read: Callable[[ExactAudit], Decimal]) -> Decimal:
-        with localcontext(Context(prec=_DIGITS, rounding=ROUND_CEILING)):
-            largest = {
-                name: max(read(one) * far for one, far in zip(every, lengths[name], strict=True))
-                for name, every in audits.items()
-            }
-            weights = {name: Decimal(combine.weights[name]) for name in largest}
-            return Decimal(combine({n: one / weights[n] for n, one in largest.items()}))
-
-    every = [one for some in audits.values() for one in some]
-    return ExactJointAudit(
-        claim,
-        total(lambda own: own.realised),
-        full=all(own.full for own in every),
-        same_support=all(own.same_support for own in every),
-        difference=max(own.difference for own in every),
-        entries=sum(own.entries for own in every),
-        bits=max(own.bits for own in every),
-        argued=" ".join(f"{name}: {own.argued.strip()}" for name, own in parts if own.argued),
-        least=total(lambda own: own.realised if own.least is None else own.least),
-        parts=tuple(parts),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Combined:
-    """How epsilons of attributes make one: the mechanisms and promises of each, and its weight."""
-
-    claim: Guarantee
-    parts: dict[str, list[tuple[Any, Guarantee]]]
-    """The mechanisms that an attribute may be reported by, and their promises."""
-    weights: Mapping[str, float]
-    largest: bool
-
-    @classmethod
-    def of(cls, mechanism: Any, claim: Guarantee) -> "_Combined":
-        """Return how those of a mechanism make one of the kind of a claim."""
-        alphabet = mechanism.alphabet
-        weights = dict.fromkeys(alphabet.attributes, 1.0)
-        if claim.kind == "geo":
-            if alphabet.weights is None:
-                raise ParameterError(
-                    f"claim {claim.short} about {alphabet}, whose records have no distance: give "
-                    f"the product weights=..., or claim an epsilon of LDP."
-                )
-            weights = alphabet.weights
-        parts = {
-            name: [(part, promise.within(part.alphabet)) for part, promise in members]
-            for name, members in mechanism.audited().items()
-        }
-        return cls(claim, parts, weights, claim.kind == "geo" or mechanism.sends == "one")
-
-    def claim_on(self, part: Any) -> Guarantee:
-        """Return a claim of the same kind about one attribute."""
-        unit = part.alphabet.unit if self.claim.kind == "geo" else ""
-        return Guarantee(self.claim.kind, self.claim.epsilon, unit)
-
-    def __call__(self, each: Mapping[str, Any]) -> Any:
-        """Return the largest of numbers, one an attribute, or their sum."""
-        if self.largest:
-            return max(each.values())
-        exact = all(isinstance(one, float) for one in each.values())
-        # Rounded once, so that no sum of epsilons exceeds that of the promises.
-        return math.fsum(each.values()) if exact else sum(each.values())
-
-
-def typical_exponent(mechanism: Any, claim: Guarantee, apart: Callable[[Any], float]) -> float:
-    """Return the logarithm of the odds between two typical records, from the attributes' promises.
-
-    `apart` gives the typical distance of an alphabet.
-    """
-    attributes = mechanism.alphabet.attributes
-    promises = getattr(claim, "parts", ())
-    if not promises:
-        return claim.epsilon
-    exponents = [
-        own.epsilon * (apart(attributes[name]) if own.kind == "geo" else 1.0)
-        for name, own in promises
-    ]
-    return float(max(exponents) if mechanism.sends == "one" else sum(exponents))
-
-
-MOST_TRUTH = 0.9
-"""Chance of sending the true value above which a promise is empty."""
-MOST_EXPONENT = 5.0
-"""Logarithm of the odds between two typical values above which it is."""
-_FITTING = 1e-12
-"""By how much, relative, a user's loss may pass its limit: the rounding of its own sum."""
 
 
 @dataclass(frozen=True)
@@ -407,7 +246,7 @@ def audit(
     held: Any = mechanism.guarantee() if claim is None else claim
     if not isinstance(held, Guarantee | AdversaryLoss):
         raise ParameterError(f'claim={shown(held)}: expected a promise, as Guarantee("ldp", 1.5).')
-    if is_joint(mechanism):
+    if hasattr(mechanism, "audited"):
         return _of_attributes(mechanism, held, exact)  # type: ignore[no-any-return]
     if isinstance(held, Guarantee):
         held = held.within(mechanism.alphabet)
@@ -438,25 +277,137 @@ def _of_survey(survey: Any, claim: Any, exact: Any, choice: Any) -> PairAudit:
 
 def _of_attributes(mechanism: Any, claim: Any, exact: bool) -> Any:
     """Audit attribute by attribute, and say of which one the promise is empty."""
-    if exact or not isinstance(claim, Guarantee):
-        outcome: Any = exact_attributes(mechanism, claim, exact_audit)
-    else:
-        outcome = audit_attributes(mechanism, claim, audit_epsilon)
+    if not isinstance(claim, Guarantee):
+        raise ParameterError(
+            f"claim {claim.short}: {mechanism} promises an epsilon of each attribute, and no "
+            f"adversary's loss. Audit the attribute's own mechanism for that."
+        )
+    outcome: Any = (_prove_attributes if exact else _audit_attributes)(mechanism, claim)
+    attributes = mechanism.alphabet.attributes
     warnings = [
         f"{name}: {warning}"
         for name, own in outcome.parts
         for warning in (
             *[one for part, _ in mechanism.audited()[name] for one in _truth_warnings(part)],
-            *_odds_warnings(own.claim, mechanism.alphabet.attributes[name]),
+            *_odds_warnings(own.claim, attributes[name]),
         )
     ]
-    exponent = typical_exponent(mechanism, claim, typical_distance)
+    parts = getattr(claim, "parts", ())
+    exponents = [own.epsilon * _typically_apart(own, attributes[name]) for name, own in parts]
+    together = max if mechanism.sends == "one" else sum
+    exponent = float(together(exponents)) if parts else claim.epsilon
     if not warnings and claim.kind == "ldp" and exponent > MOST_EXPONENT:
         warnings = [
             f"epsilon {exponent:.4g} of all attributes together makes one of two typical "
             f"records seem {_odds(exponent)}."
         ]
     return replace(outcome, warnings=tuple(warnings))
+
+
+def _attributes(
+    mechanism: Any, claim: Guarantee
+) -> tuple[dict[str, list[tuple[Any, Guarantee]]], Mapping[str, float], bool]:
+    """Return what each attribute may be reported by and is promised, and how epsilons make one.
+
+    That is: divided by their weights, and the largest of them or, where it is not, their sum.
+    """
+    alphabet = mechanism.alphabet
+    if claim.kind == "geo" and alphabet.weights is None:
+        raise ParameterError(
+            f"claim {claim.short} about {alphabet}, whose records have no distance: give "
+            f"the product weights=..., or claim an epsilon of LDP."
+        )
+    weights = alphabet.weights if claim.kind == "geo" else dict.fromkeys(alphabet.attributes, 1.0)
+    members = {
+        name: [(part, promise.within(part.alphabet)) for part, promise in own]
+        for name, own in mechanism.audited().items()
+    }
+    return members, weights, claim.kind == "geo" or mechanism.sends == "one"
+
+
+def _claim_on(part: Any, claim: Guarantee) -> Guarantee:
+    """Return a claim of the same kind about one attribute."""
+    return Guarantee(claim.kind, claim.epsilon, part.alphabet.unit if claim.kind == "geo" else "")
+
+
+def _audit_attributes(mechanism: Any, claim: Guarantee) -> JointAudit:
+    """Find the worst records and the worst report, by an audit of each attribute."""
+    attributes, weights, largest = _attributes(mechanism, claim)
+    audits, parts = {}, []
+    for name, members in attributes.items():
+        with raised_as(LawError, f"attribute {name!r}: "):
+            every = [audit_epsilon(part, _claim_on(part, claim)) for part, _ in members]
+            own = [
+                replace(one if held.kind == claim.kind else audit_epsilon(part, held), claim=held)
+                for one, (part, held) in zip(every, members, strict=True)
+            ]
+        worst = max(range(len(every)), key=lambda place: every[place].epsilon)
+        audits[name] = replace(every[worst], most=max(one.at_most for one in every))
+        parts.append((name, next((one for one in own if not one.holds), own[worst])))
+
+    def total(field: str) -> float:
+        each = [getattr(own, field) / weights[name] for name, own in audits.items()]
+        # A sum is rounded once, so that no sum of epsilons exceeds that of the promises.
+        return max(each) if largest else math.fsum(each)
+
+    told = [max(audits, key=lambda n: audits[n].epsilon / weights[n])] if largest else list(audits)
+    alphabet = mechanism.alphabet
+    rest = dict(zip(alphabet.attributes, alphabet.decode([0])[0], strict=True))
+    first, second, output = (
+        {name: getattr(audits[name], field) for name in told}
+        for field in ("first", "second", "output")
+    )
+    return JointAudit(
+        claim,
+        total("epsilon"),
+        total("resolution"),
+        {**rest, **first},
+        {**rest, **second},
+        output,
+        total("at_most"),
+        parts=tuple(parts),
+    )
+
+
+def _prove_attributes(mechanism: Any, claim: Guarantee) -> ExactJointAudit:
+    """Prove what is promised of all attributes from what is proved of each.
+
+    An epsilon per unit of distance counts over the largest distance of its attribute: more than
+    that no two of its values are told apart.
+    """
+    attributes, weights, largest = _attributes(mechanism, claim)
+    audits: dict[str, list[tuple[ExactAudit, Decimal]]] = {}
+    parts: list[tuple[str, ExactAudit]] = []
+    for name, members in attributes.items():
+        every, own = [], []
+        for part, promise in members:
+            with raised_as(LawError, f"attribute {name!r}: "):
+                proved = measured = exact_audit(part, promise)
+                if claim.kind == "geo" and promise.kind != "geo":
+                    measured = exact_audit(part, _claim_on(part, claim))
+            far = claim.kind != "geo" and promise.kind == "geo" and proved.realised.is_finite()
+            every.append((measured, Decimal(widest(part.alphabet) if far else 1.0)))
+            own.append(proved)
+        worst = max(range(len(own)), key=lambda n: every[n][0].realised * every[n][1])
+        audits[name] = every
+        parts.append((name, next((one for one in own if not one.holds), own[worst])))
+
+    def total(read: Callable[[ExactAudit], Decimal]) -> Decimal:
+        with localcontext(Context(prec=_DIGITS, rounding=ROUND_CEILING)):
+            each = [
+                max(read(one) * far for one, far in every) / Decimal(weights[name])
+                for name, every in audits.items()
+            ]
+            return max(each) if largest else sum(each, Decimal(0))
+
+    return ExactJointAudit(
+        claim,
+        total(lambda own: own.realised),
+        **common([one for every in audits.values() for one, _ in every]),
+        argued=" ".join(f"{name}: {own.argued.strip()}" for name, own in parts if own.argued),
+        least=total(lambda own: own.realised if own.least is None else own.least),
+        parts=tuple(parts),
+    )
 
 
 def _audit_loss(mechanism: Any, claim: AdversaryLoss) -> LossAudit:
@@ -477,6 +428,11 @@ def typical_distance(alphabet: Alphabet) -> float:
     """
     with np.errstate(over="ignore"):
         return float(alphabet.total_distance().mean()) / alphabet.size
+
+
+def _typically_apart(claim: Guarantee, alphabet: Alphabet) -> float:
+    """Return how often an epsilon counts between two typical values: over a distance, or once."""
+    return typical_distance(alphabet) if claim.kind == "geo" else 1.0
 
 
 def chance_of_truth(mechanism: Any) -> float | None:
@@ -508,7 +464,7 @@ def _truth_warnings(mechanism: Any) -> list[str]:
 
 def _odds_warnings(claim: Guarantee, alphabet: Alphabet) -> list[str]:
     """Say if two typical values may be told apart with next to certainty."""
-    apart = typical_distance(alphabet) if claim.kind == "geo" else 1.0
+    apart = _typically_apart(claim, alphabet)
     exponent = claim.epsilon * apart
     if alphabet.size < 2 or not exponent > MOST_EXPONENT:
         return []

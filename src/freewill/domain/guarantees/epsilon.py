@@ -9,7 +9,7 @@ the law c_m(x) P_m(y | x): the audit of the pair finds what the two tell togethe
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -138,8 +138,7 @@ def worst_case(
     """
     alphabet: Alphabet = mechanism.alphabet
     geo = kind == "geo" and alphabet.size > 1
-    pairs = geo and not is_line(alphabet)
-    work = float(len(outputs)) * alphabet.size ** (2 if pairs else 1)
+    work = float(len(outputs)) * alphabet.size ** (2 if geo and not is_line(alphabet) else 1)
     if work > _AUDIT_LIMIT:
         raise LawError(
             f"an audit of {several(len(outputs), 'output')} over "
@@ -147,12 +146,16 @@ def worst_case(
             f"{work:.1g} numbers, more than {_AUDIT_LIMIT:.0g}. "
             f"Audit the same mechanism on a smaller alphabet."
         )
-    worst = NOTHING
+    worst = Worst(-math.inf, 0.0, -math.inf, 0, 0, 0)
     for part in slices(len(outputs), AUDIT_ENTRIES // alphabet.size):
         rows = Rows.of(mechanism, outputs[part])
         rows = rows if log_choice is None else rows.chosen(log_choice)
-        search = rows.worst_pair if pairs else rows.worst_neighbours if geo else rows.worst_output
-        worst = worse(worst, search(alphabet), part.start)
+        for first, second, distance in rows.pairs(alphabet, geo):
+            other = rows.worst(first, second, distance)
+            most = max(worst.most, other.most)
+            if other.least > worst.least:
+                worst = other._replace(output=other.output + part.start)
+            worst = worst._replace(most=most)
     return worst
 
 
@@ -173,18 +176,6 @@ class Worst(NamedTuple):
     def least(self) -> float:
         """What the epsilon is at least."""
         return self.epsilon - self.resolution
-
-
-NOTHING = Worst(-math.inf, 0.0, -math.inf, 0, 0, 0)
-"""Before any pair was looked at."""
-
-
-def worse(worst: Worst, other: Worst, shift: int = 0) -> Worst:
-    """Return the worse of two, the second's outputs counted from `shift` on."""
-    most = max(worst.most, other.most)
-    if other.least > worst.least:
-        return other._replace(most=most, output=other.output + shift)
-    return worst._replace(most=most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,33 +214,26 @@ class Rows:
         """Whether some value excludes some output."""
         return bool(np.any(np.isneginf(self.logs)))
 
-    def worst_output(self, alphabet: Alphabet) -> Worst:
-        """Find max over y, x, x' of log P(y|x) - log P(y|x')."""
-        table = self.logs if self.numbers is None else self.numbers
-        first, second = table.argmax(axis=1), table.argmin(axis=1)
-        worst = self._worst(first[:, None], second[:, None], np.ones(1), paired=True)
-        return worst._replace(first=int(first[worst.output]), second=int(second[worst.output]))
+    def pairs(self, alphabet: Alphabet, geo: bool) -> Iterator[tuple[IntArray, IntArray, Any]]:
+        """Yield pairs of values, [value] or [output, value], and their distances.
 
-    def worst_neighbours(self, alphabet: Alphabet) -> Worst:
-        """Compare neighbours only: on a line, distances add up along the way between two values."""
-        left = np.arange(alphabet.size - 1)
-        worst = self._worst(left + 1, left, alphabet.distance(left, left + 1))
-        return worst._replace(second=worst.first + 1)
+        Without distances those that each output tells apart best. On a line neighbours suffice, for
+        distances add up along the way between two values.
+        """
+        if not geo:
+            table = self.logs if self.numbers is None else self.numbers
+            yield table.argmax(axis=1)[:, None], table.argmin(axis=1)[:, None], np.ones(1)
+        elif is_line(alphabet):
+            left = np.arange(alphabet.size - 1)
+            yield left, left + 1, alphabet.distance(left, left + 1)
+        else:
+            for value in range(alphabet.size - 1):
+                others = np.arange(value + 1, alphabet.size)
+                yield np.array([value]), others, alphabet.distance(value, others)
 
-    def worst_pair(self, alphabet: Alphabet) -> Worst:
-        """Compare all pairs of values."""
-        worst = NOTHING
-        for value in range(alphabet.size - 1):
-            others = np.arange(value + 1, alphabet.size)
-            pair = self._worst(others, np.array([value]), alphabet.distance(value, others))
-            worst = worse(worst, pair._replace(first=value, second=int(others[pair.first])))
-        return worst
-
-    def _worst(
-        self, first: IntArray, second: IntArray, distance: FloatArray, *, paired: bool = False
-    ) -> Worst:
-        """Return the pair whose epsilon is surely largest; `first` is the number of its column."""
-        difference = self._apart(first, second, paired)
+    def worst(self, first: IntArray, second: IntArray, distance: FloatArray) -> Worst:
+        """Return the pair whose epsilon is surely largest."""
+        difference = self._apart(first, second)
         if self.numbers is None:
             rounding = np.broadcast_to(self.rounding, difference.shape)
             most = difference + rounding
@@ -264,15 +248,18 @@ class Rows:
             place = row, column
             epsilon, blur = (float(t[place] / distance[column]) for t in (difference, rounding))
             highest = float((most.max(axis=0) / distance).max())
-        return Worst(epsilon, 0.0 if math.isinf(epsilon) else blur, highest, row, column, 0)
+        one, other = (
+            int(np.broadcast_to(some, difference.shape)[place]) for some in (first, second)
+        )
+        return Worst(epsilon, 0.0 if math.isinf(epsilon) else blur, highest, row, one, other)
 
-    def _apart(self, first: IntArray, second: IntArray, paired: bool) -> FloatArray:
+    def _apart(self, first: IntArray, second: IntArray) -> FloatArray:
         """Return |log P(y|x) - log P(y|x')|; two impossible outputs are equal.
 
         Of numbers it is log(1 + (p - q) / q), which is accurate where both are nearly equal, as
         long as the quotient is a number.
         """
-        left, right = (_columns(self.logs, which, paired) for which in (first, second))
+        left, right = (_columns(self.logs, which) for which in (first, second))
         with np.errstate(invalid="ignore"):
             difference = left - right
         np.abs(difference, out=difference)
@@ -280,7 +267,7 @@ class Rows:
             difference[np.isneginf(left) & np.isneginf(right)] = 0.0
         if self.numbers is None:
             return difference
-        left, right = (_columns(self.numbers, which, paired) for which in (first, second))
+        left, right = (_columns(self.numbers, which) for which in (first, second))
         low, excess = np.minimum(left, right), np.full(difference.shape, np.inf)
         with np.errstate(over="ignore"):
             np.divide(np.abs(left - right), low, out=excess, where=low > 0)
@@ -295,9 +282,9 @@ def _agree(ratios: FloatArray, logs: FloatArray, closely: FloatArray) -> bool:
     return bool(np.all(np.abs(ours - theirs) <= closely))
 
 
-def _columns(table: FloatArray, which: IntArray, paired: bool) -> FloatArray:
-    """Return columns of all rows or, paired, one entry a row."""
-    return np.take_along_axis(table, which, axis=1) if paired else table[:, which]
+def _columns(table: FloatArray, which: IntArray) -> FloatArray:
+    """Return columns of all rows or, of those given row by row, one entry a row."""
+    return table[:, which] if which.ndim == 1 else np.take_along_axis(table, which, axis=1)
 
 
 _SUM = 1e-9
@@ -318,8 +305,8 @@ class PairEpsilon:
     """
 
     promise: Promise
-    epsilon: float | None
     holds: bool = True
+    epsilon: float | None = None
     first: Any = None
     second: Any = None
     output: Any = None
@@ -333,9 +320,7 @@ class PairEpsilon:
 
     def describe(self) -> dict[str, Any]:
         """Describe for JSON; infinite numbers are none there."""
-        names = ("holds", "epsilon", "first", "second", "output", "log_odds", "promised")
-        fields = {name: getattr(self, name) for name in names}
-        return {"promise": self.promise.describe(), **fields, "words": str(self)}
+        return {**vars(self), "promise": self.promise.describe(), "words": str(self)}
 
 
 @dataclass(frozen=True)
@@ -421,8 +406,7 @@ def checked_choice(given: Any, names: list[str], alphabet: Alphabet) -> FloatArr
                 f"choice of {', '.join(map(shown, given))}: expected one list of "
                 f"{several(size, 'number')} for each of {', '.join(map(shown, names))}."
             )
-        columns = [_column(given[name], name, alphabet) for name in names]
-        law = np.column_stack(columns)
+        law = np.column_stack([_column(given[name], name, alphabet) for name in names])
     else:
         law = numbers(given, "choice")
     if law.shape != (size, len(names)):
@@ -431,21 +415,6 @@ def checked_choice(given: Any, names: list[str], alphabet: Alphabet) -> FloatArr
             f"{several(size, 'value')} of {alphabet} and a column for each of "
             f"{', '.join(map(shown, names))}."
         )
-    return _summing(law, alphabet)
-
-
-def _column(given: Any, name: str, alphabet: Alphabet) -> FloatArray:
-    column = numbers(given, f"choice of {name!r}")
-    if column.shape != (alphabet.size,):
-        raise ParameterError(
-            f"choice of {shown(name)} of the shape {column.shape}: expected "
-            f"{several(alphabet.size, 'number')}, one for each value of {alphabet}."
-        )
-    return column
-
-
-def _summing(law: FloatArray, alphabet: Alphabet) -> FloatArray:
-    """Refuse chances that are none, or that do not sum to 1 for each value."""
     sums = law.sum(axis=1)
     wrong = (law < 0).any(axis=1) | ~(np.abs(sums - 1) <= _SUM)
     if wrong.any():
@@ -459,11 +428,21 @@ def _summing(law: FloatArray, alphabet: Alphabet) -> FloatArray:
     return law
 
 
+def _column(given: Any, name: str, alphabet: Alphabet) -> FloatArray:
+    column = numbers(given, f"choice of {name!r}")
+    if column.shape != (alphabet.size,):
+        raise ParameterError(
+            f"choice of {shown(name)} of the shape {column.shape}: expected "
+            f"{several(alphabet.size, 'number')}, one for each value of {alphabet}."
+        )
+    return column
+
+
 def _pair(mechanism: Any, column: FloatArray) -> PairEpsilon:
     """Find the two values that the choice of a mechanism and a report of it tell apart best."""
     promise: Promise = mechanism.guarantee()
     if not column.any():
-        return PairEpsilon(promise, None)
+        return PairEpsilon(promise)
     with np.errstate(divide="ignore"):
         log_choice = np.log(column)
     outputs = mechanism.pair_witnesses()
@@ -477,7 +456,7 @@ def _pair(mechanism: Any, column: FloatArray) -> PairEpsilon:
     holds = free if promised is None else log_odds <= promised * (1 + _ROUNDING) + _ROUNDING
     first, second = readable(mechanism.alphabet, np.array(two))
     case = (first, second, outputs[worst.output].tolist(), log_odds, promised)
-    return PairEpsilon(promise, worst.epsilon, holds, *case)
+    return PairEpsilon(promise, holds, worst.epsilon, *case)
 
 
 def claim_of(promise: Promise, epsilon: float = math.inf) -> Guarantee:

@@ -341,7 +341,10 @@ def exact_audit(mechanism: Any, claim: Promise) -> ExactAudit:
     part = mechanism.public() if hasattr(mechanism, "public") else None
     if part is not None:
         _refuse(part.places * alphabet.size**2, mechanism)
-        return _of_each([exact_audit(member, claim) for member in part.members()])
+        # Reports name their law: the promise is that of the worst, proved of all.
+        audits = [exact_audit(member, claim) for member in part.members()]
+        worst = max(audits, key=lambda one: one.realised if one.least is None else one.least)
+        return replace(worst, **common(audits))
     epsilon = claim.epsilon if isinstance(claim, Guarantee) else 1.0
     if isinstance(alphabet, Grid) and hasattr(mechanism, "lattice"):
         _refuse(((alphabet.columns + 1) * (alphabet.rows + 1)) ** 2 // 2, mechanism)
@@ -381,17 +384,15 @@ def exact_audit(mechanism: Any, claim: Promise) -> ExactAudit:
         )
 
 
-def _of_each(audits: list[ExactAudit]) -> ExactAudit:
-    """Return the audit of reports that name their law: the promise of the worst, proved of all."""
-    worst = max(audits, key=lambda one: one.realised if one.least is None else one.least)
-    return replace(
-        worst,
-        full=all(one.full for one in audits),
-        same_support=all(one.same_support for one in audits),
-        difference=max(one.difference for one in audits),
-        entries=sum(one.entries for one in audits),
-        bits=max(one.bits for one in audits),
-    )
+def common(audits: list[ExactAudit]) -> dict[str, Any]:
+    """Return what was found of all."""
+    return {
+        "full": all(one.full for one in audits),
+        "same_support": all(one.same_support for one in audits),
+        "difference": max(one.difference for one in audits),
+        "entries": sum(one.entries for one in audits),
+        "bits": max(one.bits for one in audits),
+    }
 
 
 def _refuse(comparisons: int, mechanism: Any, limit: int = _COMPARISONS) -> None:
