@@ -17,9 +17,7 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
 from freewill.errors import EvidenceError, raised_as, several, shown
 from freewill.io.files import EVIDENCE_KEY, type_family
-from freewill.stats.evidence import Evidence
-from freewill.stats.periods import Period
-from freewill.stats.provenance import Parts, checked_parts
+from freewill.stats.evidence import Evidence, Parts, Period, checked_parts
 
 EVIDENCE_VERSION = 2
 FOLDED_VERSION = 3
