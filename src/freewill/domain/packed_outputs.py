@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from freewill.core.types import BoolArray, Counter, IntArray, PackedBits, Reports
-from freewill.domain.alphabets.categorical import Categorical
+from freewill.domain.alphabets.base import Categorical
 from freewill.domain.outputs import Decoded, Reason, Symbols, arrow
 from freewill.errors import AlphabetError, LawError, ParameterError, several, shown
 

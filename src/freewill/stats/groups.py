@@ -520,10 +520,9 @@ class Group:
         part = self.mechanism.public()
         if part is None:
             return None
-        each = (
-            np.bincount(part.levels_of(one), times, part.places) for one, times in self.blocks()
-        )
-        return np.asarray(sum(each, np.zeros(size)))
+        levels = ((part.levels_of(one), times) for one, times in self.blocks())
+        each = (np.bincount(*some, part.places) for some in levels)
+        return np.asarray(sum(each, np.zeros(part.places)))
 
     def moments(self, theta: FloatArray) -> Moments:
         """Return what a report tells at theta, given the public parts that people chose."""

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, Reports, slices
-from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.mask import offset_counts
+from freewill.domain.alphabets.grid import Grid, offset_counts
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.noise import LatticeNoise, offsets
 from freewill.domain.draws.sources import Source

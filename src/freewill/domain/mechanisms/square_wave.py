@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from freewill.core.types import FloatArray, Spec
-from freewill.domain.alphabets.linear import Linear
+from freewill.domain.alphabets.base import Linear
 from freewill.domain.mechanisms.matrix import LARGEST_TABLE, NoisyTable
 from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.outputs import Symbols
