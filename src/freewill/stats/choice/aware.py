@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import readable
-from freewill.domain.guarantees.pairs import odds_in_words, promised_odds, told_apart
+from freewill.domain.guarantees.epsilon import odds_in_words, promised_odds, told_apart
 from freewill.domain.guarantees.promises import as_odds
 from freewill.errors import EvidenceError, FreewillError, ParameterError, printable, several
 from freewill.numeric.operators.moments import about_mean

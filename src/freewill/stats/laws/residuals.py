@@ -10,8 +10,7 @@ import numpy as np
 from scipy.special import gammaln, ndtr, xlog1py, xlogy
 
 from freewill.core.types import BoolArray, FloatArray, IntArray, Reports
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.parameters import held_beside_epsilon
+from freewill.domain.mechanisms.base import Mechanism, held_beside_epsilon
 from freewill.domain.outputs import listed_numbers
 from freewill.errors import FreewillError
 from freewill.numeric.operators.moments import SetChances
@@ -52,7 +51,7 @@ def law_of(group: Group, theta: FloatArray) -> "GroupLaw":
     """Return what a group's reports are compared with: nothing, where nothing is known of them.
 
     Reports that name their law by a public part are compared with the average of the laws that were
-    named, which a few members stand for (`Levels.mixture`).
+    named, which a few members stand for (`Family.mixture`).
     """
     members, shares = [group.mechanism], np.ones(1)
     if group.public is not None:
@@ -183,7 +182,7 @@ class CountedLaw(GroupLaw):
 def _inner(group: Group) -> Iterator[tuple[Any, IntArray]]:
     """Yield blocks of reports without what names their law, and how many people sent each."""
     part: Any = group.mechanism.public()
-    return ((part.inner(outputs), counts) for outputs, counts in group.blocks())
+    return ((part.output_space.split(outputs)[1], counts) for outputs, counts in group.blocks())
 
 
 def all_counts(group: Group) -> IntArray:
