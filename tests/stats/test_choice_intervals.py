@@ -16,7 +16,8 @@ from choice_cases import (
     slope_of,
 )
 from freewill.stats.choice.bases import ladder
-from freewill.stats.choice.model import ChoiceModel, JointEstimate
+from freewill.stats.choice.fit import JointEstimate
+from freewill.stats.choice.model import ChoiceModel
 
 
 @pytest.mark.parametrize("mechanisms", [MIXED, BITS], ids=["symbols", "bits"])

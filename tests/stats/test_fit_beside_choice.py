@@ -5,7 +5,9 @@ import pytest
 from scipy.special import softmax
 
 import freewill as fw
-from freewill.stats.laws.residuals import ChoiceLaw, Crowd, Residuals, choice_law
+from freewill.stats.choice.aware import choice_law
+from freewill.stats.choice.model import ChoiceLaw
+from freewill.stats.laws.residuals import Crowd, Residuals
 from freewill.stats.misfit import fit_beside_choice
 
 AGES = fw.Linear(0, 19)

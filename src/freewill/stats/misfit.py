@@ -13,7 +13,7 @@ from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, FreewillError, ParameterError, printable, several
 from freewill.numeric.operators.base import probabilities
 from freewill.numeric.solvers.likelihood import Trace, one_blas_thread
-from freewill.stats.choice.aware import ChoiceAwareEstimate, aware_of, choice_aware
+from freewill.stats.choice.aware import ChoiceAwareEstimate, aware_of, choice_aware, choice_law
 from freewill.stats.choice.bases import ladder
 from freewill.stats.choice.check import preference
 from freewill.stats.difference import written
@@ -25,7 +25,7 @@ from freewill.stats.forged import AtomModel, Forgery, Search, apart, in_words
 from freewill.stats.functionals import checked_level
 from freewill.stats.information import pulled, several_people
 from freewill.stats.laws.check import FitCheck, check_fit, fitted
-from freewill.stats.laws.residuals import Crowd, Residuals, choice_law, epsilon_of
+from freewill.stats.laws.residuals import Crowd, Residuals, epsilon_of
 
 CHOICE, EPSILON, FORGED = "choice by value", "another epsilon", "forged reports"
 BOTH = f"{CHOICE} and {EPSILON}"

@@ -29,6 +29,7 @@ from freewill.stats.choice.check import ChoiceCheck, check_choice
 from freewill.stats.choice.fit import (
     ChoiceFit,
     Free,
+    JointEstimate,
     averaged,
     beside_constants,
     best_of,
@@ -37,7 +38,7 @@ from freewill.stats.choice.fit import (
     fit,
     narrowed,
 )
-from freewill.stats.choice.model import ChoiceModel, JointEstimate
+from freewill.stats.choice.model import ChoiceLaw, ChoiceModel
 from freewill.stats.covariance import OnRow
 from freewill.stats.efficient import Estimated, OneStep, refuse_combinations, split_of
 from freewill.stats.estimators.estimate import Estimate, Work, checked_run, described
@@ -52,6 +53,8 @@ _ROUNDING = 1e-10
 """An error that is less of what is added up is rounding."""
 _MOST_PARAMETERS = 1000
 """Coefficients of one basis: a matrix of that size is factored at each step."""
+_RAREST = 1e-9
+"""Share of the people of a value who choose a mechanism, at least: nothing divides by 0."""
 _BENDS = 5
 """Functions that bands of c allow for at least: six splines on a line, a parabola on a grid."""
 _TINY = 1e-300
@@ -398,6 +401,17 @@ def choice_aware(
         check=check,
         together=_together(model, bases, widest),
     )
+
+
+def choice_law(aware: ChoiceAwareEstimate, bends: bool = True) -> ChoiceLaw:
+    """Return the choice law of an estimate, with all bends that its intervals allow for.
+
+    Or with those of its own basis alone, which is what a simple law is worth beside a departure.
+    """
+    joint, best = aware.made_from, aware.best
+    choice = np.maximum(aware.choice, _RAREST)
+    functions, spread = (joint.basis, joint.spread) if bends else (best.functions, best.spread)
+    return ChoiceLaw(choice / choice.sum(axis=1, keepdims=True), functions.functions, spread)
 
 
 def aware_of(fit: OneStep) -> ChoiceAwareEstimate:

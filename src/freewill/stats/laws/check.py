@@ -19,7 +19,7 @@ from freewill.domain.alphabets.base import attributes_of, readable
 from freewill.domain.mechanisms.each import Silent
 from freewill.errors import EvidenceError, FreewillError, ParameterError, printable, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
-from freewill.stats.choice.aware import ChoiceAwareEstimate
+from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_law
 from freewill.stats.choice.check import Check, check_choice
 from freewill.stats.efficient import OneStep, marginal_fits, split_of
 from freewill.stats.estimators.estimate import Start
@@ -33,7 +33,6 @@ from freewill.stats.laws.residuals import (
     Residuals,
     all_counts,
     at_epsilon,
-    choice_law,
     epsilon_of,
 )
 

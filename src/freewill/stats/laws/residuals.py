@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, ndtr, xlog1py, xlogy
@@ -14,8 +14,7 @@ from freewill.domain.mechanisms.base import Mechanism, held_beside_epsilon
 from freewill.domain.outputs import listed_numbers
 from freewill.errors import FreewillError
 from freewill.numeric.operators.moments import SetChances
-from freewill.stats.choice.aware import ChoiceAwareEstimate
-from freewill.stats.choice.model import ChoiceModel
+from freewill.stats.choice.model import ChoiceLaw, ChoiceModel
 from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import Start, default_tolerance, slope_at, theta_of
 from freewill.stats.evidence import Evidence
@@ -30,8 +29,6 @@ _COUNTED = 4096
 """Outputs up to which each is tested, where they are no values."""
 _FAR = 6.0
 """Standard errors of its mean from 0 at which a score is none: a law that lacks a factor."""
-_RAREST = 1e-9
-"""Share of the people of a value who choose a mechanism, at least: nothing divides by 0."""
 _DRAWS, _FEWEST_DRAWS = 1000, 400
 _WORK = 10_000_000_000
 """Products of numbers in all draws, beyond which there are fewer of them."""
@@ -348,18 +345,6 @@ def _set_law(chances: SetChances, size: int) -> FloatArray:
     return np.convolve(_binomial(size - 1, chances.other), own) if size else np.zeros(1)
 
 
-class ChoiceLaw(NamedTuple):
-    """Who chooses what, and the functions of the value by which it may be otherwise.
-
-    `choice` is c, [value, mechanism]; `functions` are [value, function], the constant not among
-    them; `scale` is the prior standard deviation of the coefficients.
-    """
-
-    choice: FloatArray
-    functions: FloatArray
-    scale: float
-
-
 @dataclass(frozen=True, eq=False)
 class Crowd:
     """Estimated values of the people of each group, and how they move with what is unknown.
@@ -439,17 +424,6 @@ class Crowd:
             through = self.along(place, self.along(place, information).T)
             shares[place] = group.people * float(np.sum(through * self.covariance))
         return np.asarray(shares / (shares.sum() or 1.0))
-
-
-def choice_law(aware: ChoiceAwareEstimate, bends: bool = True) -> ChoiceLaw:
-    """Return the choice law of an estimate, with all bends that its intervals allow for.
-
-    Or with those of its own basis alone, which is what a simple law is worth beside a departure.
-    """
-    joint, best = aware.made_from, aware.best
-    choice = np.maximum(aware.choice, _RAREST)
-    functions, spread = (joint.basis, joint.spread) if bends else (best.functions, best.spread)
-    return ChoiceLaw(choice / choice.sum(axis=1, keepdims=True), functions.functions, spread)
 
 
 @dataclass(frozen=True, eq=False)
