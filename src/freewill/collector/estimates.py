@@ -13,23 +13,14 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any, TypeVar
 
+from freewill.collector import surveys
 from freewill.collector.answers import RefusedError
 from freewill.collector.database import Reader
 from freewill.collector.questions import Records, Subject, cell_weights, table_of
 from freewill.collector.releases import Releases
 from freewill.collector.store import Store
-from freewill.collector.surveys import (
-    EVER,
-    Days,
-    Release,
-    StoredSurvey,
-    chosen_of,
-    days_of,
-    evidence_of,
-    people_of,
-)
-from freewill.core.frames import csv_text
-from freewill.core.presented import json_bytes, portable
+from freewill.collector.surveys import EVER, Days, Release, StoredSurvey, evidence_of, people_of
+from freewill.core.presented import csv_text, json_bytes, portable
 from freewill.domain.alphabets.base import attributes_of
 from freewill.domain.questionnaire import Questionnaire
 from freewill.errors import FreewillError, ParameterError, several
@@ -240,7 +231,7 @@ class Estimates:
             self._refuse_few(evidence.people)
             made = self.source.fit(evidence, before.estimate if before else None)
             document = {**made.estimate.to_dict(), "survey": stored.id, "closed": stored.closed}
-            document |= {"days": days_of(stored)} if days != EVER else {}
+            document |= {"days": surveys.days_of(stored)} if days != EVER else {}
             document |= {"of": list(of)} if of else {}
             document |= {"table": table_of(made.estimate)} if len(of) > 1 else {}
             document |= {"release": stored.release.described()} if stored.release else {}
@@ -262,7 +253,7 @@ class Estimates:
     def people(self, view: Reader, survey: str) -> Any:
         """Return how many people chose each mechanism, of several questions for each, as shown."""
         stored, shown = self.source.survey(view, survey), self.source.people
-        chosen = chosen_of(view, stored)
+        chosen = surveys.chosen_of(view, stored)
         answer: dict[str, Any] = {
             "people": shown(sum(chosen.values())),
             "mechanisms": {name: shown(many) for name, many in chosen.items()},

@@ -21,11 +21,9 @@ from freewill.core.types import Reports, checked_counts, slices
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, first_line, several, shown
-from freewill.stats.evidence import Evidence, assemble, merge
-from freewill.stats.groups import Group, grouped
-from freewill.stats.periods import with_periods
-from freewill.stats.provenance import digest
-from freewill.stats.streams import HELD_BYTES, Block, Stream, Work, gathered, summarising
+from freewill.stats import groups
+from freewill.stats.evidence import Evidence, assemble, digest, merge, with_periods
+from freewill.stats.groups import Block, Group, Stream, Work, gathered, grouped, summarising
 
 PAGE_BYTES = 1 << 14
 """Bytes of a page: it is written anew with each commit until it is full."""
@@ -406,7 +404,7 @@ def people_of(view: Reader, stored: StoredSurvey) -> int:
     return sum(chosen_of(view, stored).values())
 
 
-def evidence_of(view: Reader, stored: StoredSurvey, hold: int = HELD_BYTES) -> Evidence:
+def evidence_of(view: Reader, stored: StoredSurvey, hold: int = groups.HELD_BYTES) -> Evidence:
     """Return the evidence of a survey: counts, and pages of reports that do not repeat.
 
     Pages come into memory if those of a mechanism are at most `hold` bytes; else solvers pass over
@@ -422,11 +420,11 @@ def evidence_of(view: Reader, stored: StoredSurvey, hold: int = HELD_BYTES) -> E
     alphabet, key = stored.survey.alphabet, _key_of(view)
     parts: dict[str, list[Evidence]] = {}
     for period, by_name in zip(stored.periods, days, strict=True):
-        groups = [
+        own = [
             _group_of(view, period, name, sum(by_name[name].values()), whole[mechanism.id] <= hold)
             for name, mechanism in period.offered.items()
         ]
-        evidence = _known_again(assemble(alphabet, groups), key, period)
+        evidence = _known_again(assemble(alphabet, own), key, period)
         parts.setdefault(period.start, []).append(evidence)
     spans = [(start, end, merge(parts[start])) for start, end, _ in stored.spans]
     return with_periods(spans) if spans else assemble(alphabet, [])

@@ -24,8 +24,7 @@ from freewill.io.rows import (
     shortened,
 )
 from freewill.io.rows import VALUE as VALUE_COLUMN
-from freewill.stats.groups import Group
-from freewill.stats.streams import Block, ahead, gathered
+from freewill.stats.groups import Block, Group, ahead, gathered
 
 _Example: TypeAlias = tuple[str, int, str]
 _Fault: TypeAlias = tuple[Reason, str]

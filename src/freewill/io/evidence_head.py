@@ -11,15 +11,13 @@ import pyarrow as pa
 from freewill.core.texts import is_whole_text, read_json
 from freewill.core.types import checked_people
 from freewill.domain.alphabets.base import Alphabet, attributes_of, refuse_vast
-from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.alphabets.product import alphabet_from_spec
 from freewill.domain.mechanisms.asked import Asked
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
 from freewill.errors import EvidenceError, raised_as, several, shown
 from freewill.io.files import EVIDENCE_KEY, type_family
-from freewill.stats.evidence import Evidence
-from freewill.stats.periods import Period
-from freewill.stats.provenance import Parts, checked_parts
+from freewill.stats.evidence import Evidence, Parts, Period, checked_parts
 
 EVIDENCE_VERSION = 2
 FOLDED_VERSION = 3

@@ -23,10 +23,18 @@ from freewill.io.copies import parts_in
 from freewill.io.decoding import Decoder, Invalid, Refusals, Tally
 from freewill.io.engines.base import Kept, Table, engine_for, opened
 from freewill.io.rows import Columns
-from freewill.stats.evidence import Evidence, assemble
-from freewill.stats.groups import Group, grouped
-from freewill.stats.provenance import own_part
-from freewill.stats.streams import HELD_BYTES, Block, Held, Source, Stream, Summaries, summarising
+from freewill.stats.evidence import Evidence, assemble, own_part
+from freewill.stats.groups import (
+    HELD_BYTES,
+    Block,
+    Group,
+    Held,
+    Source,
+    Stream,
+    Summaries,
+    grouped,
+    summarising,
+)
 
 Work: TypeAlias = Callable[[], int]
 """A part of the reading, which returns how many rows were duplicates."""
