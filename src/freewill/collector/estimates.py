@@ -11,13 +11,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from freewill.collector import surveys
 from freewill.collector.answers import RefusedError
 from freewill.collector.database import Reader
 from freewill.collector.questions import Records, Subject, cell_weights, table_of
-from freewill.collector.releases import Releases
 from freewill.collector.store import Store
 from freewill.collector.surveys import EVER, Days, Release, StoredSurvey, evidence_of, people_of
 from freewill.core.presented import csv_text, json_bytes, portable
@@ -30,6 +29,9 @@ from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.evidence import Evidence
 from freewill.stats.fit import Fit, Verdict, fit, is_free, verdict_of
 from freewill.stats.intervals import COLUMNS
+
+if TYPE_CHECKING:
+    from freewill.collector.releases import Releases
 
 _Result = TypeVar("_Result")
 _PATIENCE = 5.0
@@ -183,7 +185,7 @@ class Latest:
 class Estimates:
     """The last estimate of each survey, and the next ones, which are made one at a time."""
 
-    source: Live | Releases
+    source: "Live | Releases"
     min_people: int
     records: Records = field(default_factory=Records)
     trends: dict[Any, tuple[int, dict[str, Any]]] = field(default_factory=dict)
