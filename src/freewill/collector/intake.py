@@ -24,9 +24,9 @@ from freewill.collector.writer import Writer
 from freewill.core.presented import json_bytes
 from freewill.core.types import Reports
 from freewill.device.explain import explain
-from freewill.domain.either_outputs import Either
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs import Reason
+from freewill.domain.packed_outputs import Either
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.domain.survey_texts import listed
