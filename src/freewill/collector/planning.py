@@ -3,12 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from freewill.collector.answers import RefusedError, given_once
-from freewill.collector.estimates import Estimates, Latest
 from freewill.collector.questions import Subject
 from freewill.collector.surveys import chosen_of
 from freewill.core.texts import number
@@ -21,6 +20,9 @@ from freewill.stats.information import DENSE
 from freewill.stats.planning.design import REACH, Design, needed_for_interval
 from freewill.stats.planning.distances import MOST_PEOPLE
 from freewill.stats.planning.plan import BLIND, advice_on_few
+
+if TYPE_CHECKING:
+    from freewill.collector.estimates import Estimates, Latest
 
 _OF = ("shares", "mean")
 """What may be asked about, as `fw.plan` calls it: every value's share, or the mean."""
@@ -59,7 +61,7 @@ def question_of(query: Sequence[tuple[str, str]]) -> tuple[float, str]:
     return target, of
 
 
-def plan_of(estimates: Estimates, survey: str, target: float, of: str) -> dict[str, Any]:
+def plan_of(estimates: "Estimates", survey: str, target: float, of: str) -> dict[str, Any]:
     """Answer a question from the last estimate, whose errors are worked out once.
 
     To first order: the people needed are exact for a normal estimate. With C at the estimate and
@@ -94,7 +96,7 @@ def plan_of(estimates: Estimates, survey: str, target: float, of: str) -> dict[s
     return source.shown({**plan, **release})
 
 
-def _errors_of(estimates: Estimates, survey: str, of: str, latest: Latest) -> Errors:
+def _errors_of(estimates: "Estimates", survey: str, of: str, latest: "Latest") -> Errors:
     estimate = latest.estimate
     if of == "shares" and estimate.alphabet.size > DENSE:
         return _errors_by_intervals(estimates.document(Subject(survey), latest), estimate)

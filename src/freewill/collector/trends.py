@@ -1,12 +1,11 @@
 """What changed from period to period, of what is stored now: for those who may see it."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from freewill.collector.answers import RefusedError, given_once
-from freewill.collector.estimates import Estimates
 from freewill.collector.questions import Subject, lines_of
 from freewill.collector.surveys import people_of
 from freewill.domain.alphabets.base import Alphabet, has_raster
@@ -18,6 +17,9 @@ from freewill.stats.evidence import Evidence, with_periods
 from freewill.stats.functionals import of_groups, values
 from freewill.stats.trend import trend
 from freewill.stats.weights import Functionals
+
+if TYPE_CHECKING:
+    from freewill.collector.estimates import Estimates
 
 OF = ("mean", "median", "shares")
 """What may be asked about: shares are of values, or of neighbours where these are many."""
@@ -70,7 +72,7 @@ def _shares_of(evidence: Evidence) -> Functionals:
     return values({str(label): [label] for label in labels})
 
 
-def trend_of(estimates: Estimates, asked: Asked) -> dict[str, Any]:
+def trend_of(estimates: "Estimates", asked: Asked) -> dict[str, Any]:
     """Return the trend of what is stored now, as JSON has it; the last one until others answer."""
     source, subject = estimates.source, asked.subject
     with source.store.view() as view:
