@@ -13,11 +13,10 @@ import numpy as np
 from freewill.core.types import FloatArray, IntArray, slices
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.alphabets.mask import offset_counts
+from freewill.numeric.operators.around import KeptOperator, log_sums
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.convolution import ConvolutionOperator
 from freewill.numeric.operators.folded_kernel import FoldedKernel
-from freewill.numeric.operators.kept import KeptOperator
-from freewill.numeric.operators.mapped import log_sums
 
 _HALF = 0.5
 _BLOCK = 1 << 21
@@ -33,7 +32,8 @@ def planar_law(
     present, again = np.unique(which * grid.size + outputs, return_inverse=True)
     kernel, output = np.divmod(present, grid.size)
     cells, rows = _remapped_to(grid, output)
-    return KeptOperator(ConvolutionOperator(cells, kernels, kernel[rows]), rows, grid.cells, again)
+    noise, entries = ConvolutionOperator(cells, kernels, kernel[rows]), np.arange(cells.size)
+    return KeptOperator(noise, rows, entries, np.ones(cells.size), again, grid.cells)
 
 
 def _remapped_to(grid: Grid, outputs: IntArray) -> tuple[IntArray, IntArray]:

@@ -12,7 +12,7 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon
-from freewill.numeric.operators.arranged import ArrangedOperator
+from freewill.numeric.operators.around import ArrangedOperator
 from freewill.numeric.operators.base import Operator, RowNumbers, StackOperator
 from freewill.numeric.operators.moments import Moments
 

@@ -19,7 +19,7 @@ from freewill.domain.mechanisms.parameters import of_full_rank
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.moments import Moments
 from freewill.numeric.operators.shared_moments import MixedMoments
-from freewill.numeric.operators.silent import SilentOperator
+from freewill.numeric.operators.around import SilentOperator
 
 
 @dataclass(frozen=True, init=False)

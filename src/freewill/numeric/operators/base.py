@@ -184,6 +184,11 @@ class Operator(Protocol):
         fitted = self.forward(theta)
         return Sums.of(theta.size, fitted, weights, self.adjoint, self.gram if stride else None)
 
+    def work(self, pairs: bool = False) -> float:
+        """Return how many multiplications take as long as a product, or as a gram matrix."""
+        outputs, size = self.shape
+        return float(outputs * size ** (2 if pairs else 1))
+
     def line_terms(self) -> LineTerms | None:
         """Return what the law adds to a system on a line, where it has that structure."""
         return None
