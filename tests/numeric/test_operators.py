@@ -7,11 +7,10 @@ import pytest
 
 import freewill as fw
 from contract import planar_law
-from freewill.numeric.operators.around import AtomOperator
+from freewill.numeric.operators.around import AtomOperator, ScaledOperator
 from freewill.numeric.operators.base import DenseOperator, StackOperator, probabilities
 from freewill.numeric.operators.convolution import ConvolutionOperator
 from freewill.numeric.operators.geometric import GeometricOperator
-from freewill.numeric.operators.around import ScaledOperator
 from freewill.numeric.operators.support import BitOperator, SymbolOperator
 
 CITY = fw.Grid(columns=24, rows=16, cell=0.5)

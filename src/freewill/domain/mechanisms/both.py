@@ -24,7 +24,7 @@ from freewill.domain.mechanisms.composed import (
 from freewill.domain.mechanisms.parameters import no_witnesses, of_full_rank
 from freewill.domain.packed_outputs import Records
 from freewill.errors import AlphabetError, LawError, ParameterError, SpecError, several, shown
-from freewill.numeric.operators.row_product import RowProduct
+from freewill.numeric.operators.blocks import ReportRows, RowBlocks, product_rows
 
 _COMPARED = 2e10
 """Comparisons of outputs and pairs of values that take about a minute."""
@@ -100,7 +100,7 @@ class Both(Mechanism):
         listed = [table for table in tables if table is not None]
         return [[math.prod(some) for some in product(*rows)] for rows in zip(*listed, strict=True)]
 
-    def operator(self, outputs: Reports) -> RowProduct:
+    def operator(self, outputs: Reports) -> ReportRows | RowBlocks:
         """Return the law of these outputs; each output of a part that repeats counts once."""
         space = self.output_space
         reports = space.split(space.checked(outputs, self.name))
@@ -116,7 +116,7 @@ class Both(Mechanism):
                 own = some[first]
             factors.append(part.operator(own))
             which.append(places)
-        return RowProduct(factors, which)
+        return product_rows(factors, which)
 
     def log_ratios(self, outputs: Reports) -> FloatArray | None:
         """Return the sum of the parts', where all have them."""

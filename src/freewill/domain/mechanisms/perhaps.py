@@ -17,9 +17,9 @@ from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promised, read_inner
 from freewill.domain.mechanisms.parameters import of_full_rank
 from freewill.errors import ParameterError, shown
+from freewill.numeric.operators.around import SilentOperator
 from freewill.numeric.operators.moments import Moments
 from freewill.numeric.operators.shared_moments import MixedMoments
-from freewill.numeric.operators.around import SilentOperator
 
 
 @dataclass(frozen=True, init=False)
