@@ -13,8 +13,7 @@ from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, people
 from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.errors import noun, printable, several
 from freewill.numeric.operators.base import Operator, Structure
-from freewill.numeric.operators.moments import Moments
-from freewill.numeric.operators.shared_moments import MixedMoments
+from freewill.numeric.operators.moments import MixedMoments, Moments
 from freewill.stats.streams import Block, Held, Seen, Stream, Summary, joined, row_keys, together
 
 _FEW_BITS = 1 << 23

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.numeric.operators.shared_moments import MixedMoments
+from freewill.numeric.operators.moments import MixedMoments
 from freewill.numeric.quadrature import octave_rule
 
 

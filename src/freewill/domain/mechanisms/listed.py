@@ -12,8 +12,7 @@ from freewill.domain.mechanisms.noisy import stacked_operators
 from freewill.errors import LawError, several
 from freewill.numeric.operators.base import StackOperator
 from freewill.numeric.operators.kronecker import KroneckerOperator
-from freewill.numeric.operators.moments import Moments
-from freewill.numeric.operators.shared_moments import SharedLaw, SharedMoments
+from freewill.numeric.operators.moments import Moments, SharedLaw, SharedMoments
 
 MOST_ROWS = 1 << 22
 """Outputs of all mechanisms together that are listed, some 32 MiB an attribute."""

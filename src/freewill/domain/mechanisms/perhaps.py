@@ -18,8 +18,7 @@ from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promi
 from freewill.domain.mechanisms.parameters import of_full_rank
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.around import SilentOperator
-from freewill.numeric.operators.moments import Moments
-from freewill.numeric.operators.shared_moments import MixedMoments
+from freewill.numeric.operators.moments import MixedMoments, Moments
 
 
 @dataclass(frozen=True, init=False)

@@ -227,9 +227,7 @@ def rows_of(
     return RowBlocks(_Blocks(make, rows, max(1, _BLOCK_NUMBERS // widest)), rows, size)
 
 
-def product_rows(
-    factors: Sequence[Operator], which: Sequence[IntArray]
-) -> ReportRows | RowBlocks:
+def product_rows(factors: Sequence[Operator], which: Sequence[IntArray]) -> ReportRows | RowBlocks:
     """Return the law of several independent reports of one value, a product of laws entry by entry.
 
     Row j is the product of the rows `which[i][j]` of the factors, of which each is made once a
