@@ -343,9 +343,9 @@ class AnswerCounting:
             queries = [rows.counted(query) for query in queries]
         else:
             queries = [query.select(MECHANISM, REPORT) for query in queries]
-        return [table.telling(query, self._add, self.columns.longest) for query in queries]
+        return [table.telling(query, self.add, self.columns.longest) for query in queries]
 
-    def _add(self, batch: Any) -> None:
+    def add(self, batch: Any) -> None:
         """Count a batch of (report[, count]) that `AnswerColumns` made."""
         texts, many, counts = batch.column(REPORT), len(self._readers), counts_in(batch)
         good = np.asarray(pc.count_substring(texts, RECORD)) == many - 1

@@ -61,6 +61,42 @@ _OPENING: Any = {"thrift_string_size_limit": 2 * _HEAD_BYTES}
 """Arrow keeps the head a second time, four thirds as long, and takes 100 MB unless told."""
 
 
+@dataclass(frozen=True)
+class Entry:
+    """What the head of a file says of a mechanism."""
+
+    mechanism: Mechanism
+    name: str
+    outputs: int
+    people: int
+
+    @property
+    def bytes(self) -> int:
+        """What its outputs take in memory."""
+        row = self.mechanism.output_space.empty()
+        return self.outputs * row.itemsize * int(np.prod(row.shape[1:]))
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the head of a file says of a period, or of evidence without any."""
+
+    start: str | None
+    end: str | None
+    entries: tuple[Entry, ...]
+    parts: Parts
+    prefix: str
+
+
+@dataclass(frozen=True)
+class Head:
+    """What the head of a file says; `periods` is one part without days where there are none."""
+
+    alphabet: Alphabet
+    periods: tuple[Part, ...]
+    parts: Parts
+
+
 def save_evidence(evidence: Evidence, path: str | Path) -> None:
     """Write evidence to a Parquet file: a row for each mechanism (its id) and output, with a count.
 
@@ -368,42 +404,6 @@ def refuse_vast_attributes(alphabet: Alphabet) -> None:
     """Refuse an alphabet of which no vector fits; of several attributes, one that has none."""
     for own in attributes_of(alphabet).values() or [alphabet]:
         refuse_vast(own, EvidenceError)
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What the head of a file says of a mechanism."""
-
-    mechanism: Mechanism
-    name: str
-    outputs: int
-    people: int
-
-    @property
-    def bytes(self) -> int:
-        """What its outputs take in memory."""
-        row = self.mechanism.output_space.empty()
-        return self.outputs * row.itemsize * int(np.prod(row.shape[1:]))
-
-
-@dataclass(frozen=True)
-class Part:
-    """What the head of a file says of a period, or of evidence without any."""
-
-    start: str | None
-    end: str | None
-    entries: tuple[Entry, ...]
-    parts: Parts
-    prefix: str
-
-
-@dataclass(frozen=True)
-class Head:
-    """What the head of a file says; `periods` is one part without days where there are none."""
-
-    alphabet: Alphabet
-    periods: tuple[Part, ...]
-    parts: Parts
 
 
 def head_of(path: str | Path, schema: Any) -> Head:

@@ -53,13 +53,13 @@ class SurveyCounting:
     def works(self, table: Table, source: Any) -> list[Callable[[], Any]]:
         """Count what repeats, and look at the rest once."""
         queries = self._queries(table)
-        counted = [table.telling(query, self._add, self._wide.longest) for query in queries]
+        counted = [table.telling(query, self.add, self._wide.longest) for query in queries]
         if not self._wide.by_id:
             return counted
         kept = table.session.keep(source, table, self._wide)
         return [*counted, partial(self._look, kept)]
 
-    def _add(self, batch: Any) -> None:
+    def add(self, batch: Any) -> None:
         """Count a batch; without a column `count`, each row counts once."""
         for block in self._narrow.blocks([batch], self.refusals):
             if block.mechanism not in self._counters:
