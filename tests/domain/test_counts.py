@@ -14,7 +14,7 @@ from freewill.core.types import MOST_PEOPLE, checked_counts, people_in
 from freewill.errors import EvidenceError
 from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.io.reading import SurveyCounting
-from freewill.stats.streams import Block, together
+from freewill.stats.groups import Block, together
 
 LINE, WIDE = fw.Linear(0, 9), fw.Linear(0, 29)
 KRR, BITS = fw.KRR(LINE, 1.0), fw.RAPPOR(WIDE, 1.0)

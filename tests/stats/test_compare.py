@@ -7,16 +7,18 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chi2, chi2_contingency, kstest, norm
 
 import freewill as fw
+from freewill.domain.metrics import diameter, norm_on
+from freewill.stats.compare import quantile
 from freewill.stats.difference import (
-    diameter,
-    norm_on,
-    quantile,
+    Scores,
+    by_formula,
+    equality,
     single_differences,
     smooth_differences,
+    whitened,
 )
-from freewill.stats.equality import Scores, by_formula, equality, whitened
+from freewill.stats.estimators.estimate import Work
 from freewill.stats.functionals import weights_of
-from freewill.stats.work import Work
 from problems import simulated
 from profiles import examples
 

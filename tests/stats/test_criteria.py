@@ -12,9 +12,8 @@ from forged_cases import acquit_others
 from freewill.stats.choice import aware
 from freewill.stats.choice import fit as fitting
 from freewill.stats.choice.bases import Basis
-from freewill.stats.difference import smooth_differences
-from freewill.stats.equality import Scores, by_formula, whitened
-from freewill.stats.work import Work
+from freewill.stats.difference import Scores, by_formula, smooth_differences, whitened
+from freewill.stats.estimators.estimate import Work
 
 LINE = fw.Linear(0, 19)
 

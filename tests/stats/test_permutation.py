@@ -8,10 +8,16 @@ from scipy.stats import fisher_exact
 
 import freewill as fw
 from freewill.stats import permutation
-from freewill.stats.difference import single_differences, smooth_differences
-from freewill.stats.equality import Scores, by_formula, equality, whitened
+from freewill.stats.difference import (
+    Scores,
+    by_formula,
+    equality,
+    single_differences,
+    smooth_differences,
+    whitened,
+)
+from freewill.stats.estimators.estimate import Work
 from freewill.stats.permutation import p_value
-from freewill.stats.work import Work
 
 LINE = fw.Linear(0, 4)
 PEAK = np.array([0.1, 0.4, 0.3, 0.15, 0.05])

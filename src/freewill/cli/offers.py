@@ -15,10 +15,10 @@ from freewill.domain.alphabets.linear import Linear
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.mechanisms.family import Family
+from freewill.domain.metrics import diameter
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, SurveyError, printable
-from freewill.stats.difference import diameter
 from freewill.stats.planning.menus import Promise, candidates
 
 _NAMES = ("careful", "balanced", "relaxed")

@@ -20,11 +20,17 @@ from freewill.collector.periods import EVER, Days, Period, chosen, day_before, s
 from freewill.core.types import Reports, checked_counts, slices
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import first_line, several
-from freewill.stats.evidence import Evidence, assemble, merge
-from freewill.stats.groups import Group, grouped
-from freewill.stats.periods import with_periods
-from freewill.stats.provenance import digest
-from freewill.stats.streams import HELD_BYTES, Block, Stream, Work, gathered, summarising
+from freewill.stats.evidence import Evidence, assemble, digest, merge, with_periods
+from freewill.stats.groups import (
+    HELD_BYTES,
+    Block,
+    Group,
+    Stream,
+    Work,
+    gathered,
+    grouped,
+    summarising,
+)
 
 if TYPE_CHECKING:
     from freewill.domain.survey import Survey

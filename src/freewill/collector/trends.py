@@ -14,9 +14,8 @@ from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, closest, several, shown
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence
+from freewill.stats.evidence import Evidence, with_periods
 from freewill.stats.functionals import of_groups, values
-from freewill.stats.periods import with_periods
 from freewill.stats.trend import trend
 from freewill.stats.weights import Functionals
 

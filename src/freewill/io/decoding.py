@@ -24,7 +24,7 @@ from freewill.io.rows import (
     shortened,
 )
 from freewill.io.rows import VALUE as VALUE_COLUMN
-from freewill.stats.streams import Block, ahead, gathered
+from freewill.stats.groups import Block, ahead, gathered
 
 _Example: TypeAlias = tuple[str, int, str]
 _Fault: TypeAlias = tuple[Reason, str]

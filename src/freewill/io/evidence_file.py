@@ -41,13 +41,29 @@ from freewill.errors import (
 )
 from freewill.io.files import EVIDENCE_KEY, type_family
 from freewill.io.parquet_pages import refuse_bombs
-from freewill.stats import streams
 from freewill.stats.collect import refuse_impossible
-from freewill.stats.evidence import Evidence, assemble, refuse_nobody
-from freewill.stats.groups import Group, grouped
+from freewill.stats.evidence import (
+    Evidence,
+    Parts,
+    Period,
+    assemble,
+    checked_parts,
+    refuse_nobody,
+    with_periods,
+)
+from freewill.stats.groups import (
+    HELD_BYTES,
+    Block,
+    Group,
+    Stream,
+    Summaries,
+    Work,
+    ahead,
+    gathered,
+    grouped,
+    summarising,
+)
 from freewill.stats.marginals import folded, unfolded
-from freewill.stats.periods import Period, with_periods
-from freewill.stats.provenance import Parts, checked_parts
 
 EVIDENCE_VERSION = 2
 FOLDED_VERSION = 3
@@ -138,7 +154,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
             ) as file,
         ):
             for prefix, own in parts:
-                for block in streams.gathered(own.blocks()):
+                for block in gathered(own.blocks()):
                     space, rows = mechanisms[block.mechanism].output_space, len(block.outputs)
                     filled = {
                         "mechanism": pa.repeat(pa.scalar(prefix + block.mechanism), rows),
@@ -151,7 +167,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
         raise EvidenceError(f"{path} cannot be written: {why(error)}.") from None
 
 
-def load_evidence(path: str | Path, hold: int = streams.HELD_BYTES) -> Evidence:
+def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
     """Read evidence written by `save_evidence`, checking all of it again.
 
     Reports that do not repeat stay in the file if they are more than `hold` bytes: a solver then
@@ -191,9 +207,9 @@ def _loaded(path: Path, alphabet: Alphabet, part: Part, *, stays: bool) -> Evide
     mechanisms = {entry.mechanism.id: entry.mechanism for entry in part.entries}
     wide = {key: one for key, one in mechanisms.items() if is_wide(one)}
     left = EvidenceFile(str(path), wide if stays else {}, part.prefix)
-    streamed = streams.Summaries({})
+    streamed = Summaries({})
     if left.mechanisms:
-        (streamed,) = left.map(streams.summarising(wide))
+        (streamed,) = left.map(summarising(wide))
     here = {key: m for key, m in mechanisms.items() if key not in streamed.summaries}
     blocks: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
     coming = {entry.mechanism.id: entry.outputs for entry in part.entries}
@@ -208,7 +224,7 @@ def _loaded(path: Path, alphabet: Alphabet, part: Part, *, stays: bool) -> Evide
         group = grouped(mechanism, blocks[mechanism.id], entry.name)
         summary = streamed.summaries.get(mechanism.id)
         if summary is not None:
-            stream = streams.Stream(left, mechanism, summary.seen.people, summary.rows, summary)
+            stream = Stream(left, mechanism, summary.seen.people, summary.rows, summary)
             group = Group(mechanism, None, (stream,), entry.name)
         if (group.rows, group.people) != (entry.outputs, entry.people):
             raise ValueError(f"{several(group.rows, 'output')} of {mechanism}, not as it says")
@@ -226,18 +242,18 @@ class EvidenceFile:
     """Of the ids of a period's mechanisms."""
     held: ClassVar[bool] = False
 
-    def map(self, work: streams.Work) -> Iterator[Any]:
+    def map(self, work: Work) -> Iterator[Any]:
         """Do the work here, while the rows stream by."""
         yield work(self)
 
-    def blocks(self) -> Iterator[streams.Block]:
+    def blocks(self) -> Iterator[Block]:
         """Yield the rows as they stream by."""
         return iter(self)
 
-    def __iter__(self) -> Iterator[streams.Block]:
-        return streams.ahead(streams.gathered(self._blocks()))
+    def __iter__(self) -> Iterator[Block]:
+        return ahead(gathered(self._blocks()))
 
-    def _blocks(self) -> Iterator[streams.Block]:
+    def _blocks(self) -> Iterator[Block]:
         mechanisms = {self.prefix + key: one for key, one in self.mechanisms.items()}
         used = {mechanism.output_space.column for mechanism in self.mechanisms.values()}
         columns = ["mechanism", *used, "count"]
@@ -294,7 +310,7 @@ def _row_groups(metadata: Any, prefix: str) -> list[int]:
     return some
 
 
-def _block(batch: Any, mechanism: Mechanism) -> streams.Block:
+def _block(batch: Any, mechanism: Mechanism) -> Block:
     """Read rows of one mechanism."""
     space = mechanism.output_space
     column, numbers = batch.column(space.column), batch.column("count")
@@ -305,7 +321,7 @@ def _block(batch: Any, mechanism: Mechanism) -> streams.Block:
     people = counts.dtype == np.int64 and counts.min() >= 1 and counts.max() <= MOST_PEOPLE
     if not (good.all() and people):
         raise ValueError(f"an output or a count that {mechanism} cannot have")
-    return streams.Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
+    return Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
 
 
 @contextmanager

@@ -19,10 +19,17 @@ from freewill.io.answers import AnswerCounting
 from freewill.io.copies import parts_in
 from freewill.io.decoding import Decoder, Invalid, Refusals
 from freewill.io.engines.base import Kept, Table, engine_for, opened
-from freewill.stats.evidence import Evidence, assemble
-from freewill.stats.groups import Group
-from freewill.stats.provenance import own_part
-from freewill.stats.streams import HELD_BYTES, Block, Held, Source, Stream, Summaries, summarising
+from freewill.stats.evidence import Evidence, assemble, own_part
+from freewill.stats.groups import (
+    HELD_BYTES,
+    Block,
+    Group,
+    Held,
+    Source,
+    Stream,
+    Summaries,
+    summarising,
+)
 
 
 def counting_of(

@@ -10,22 +10,32 @@ from scipy.special import ndtri
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, attributes_of, has_distance, has_raster
+from freewill.domain.metrics import diameter, norm_on
 from freewill.errors import EvidenceError, several
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
-from freewill.stats.difference import distance_between, transports_on, written
+from freewill.stats.covariance import OnRow
+from freewill.stats.difference import equality, solves_of, written
 from freewill.stats.efficient import OneStep, fit_of
-from freewill.stats.equality import equality, solves_of
+from freewill.stats.estimators.estimate import Work
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import checked_level, estimable
-from freewill.stats.information import advice_on_few, several_people
-from freewill.stats.intervals import checked_flag, interval_lines, intervals
+from freewill.stats.information import DENSE, advice_on_few, several_people
+from freewill.stats.intervals import (
+    band,
+    checked_flag,
+    interval_lines,
+    intervals,
+    normal_draws,
+    reach_of,
+)
 from freewill.stats.provenance import Body, refuse_shared
-from freewill.stats.reach import band, reach_of
 from freewill.stats.weights import Quantiles, Weights
-from freewill.stats.work import Work
 
 _TRANSPORT = 10
 """Solves that an exact transport counts for: where there are any, solves have a matrix."""
+_DRAWS = 1000
+_PLANE_DRAWS = 100
+"""Each takes an exact transport, of some milliseconds on hundreds of cells."""
 _SIDES = "In the one", "In the other"
 COLUMNS = ("one", "other", "difference", "low", "high", "standard_error")
 
@@ -252,3 +262,69 @@ def _of_quantiles(
     errors = np.hypot(first.standard_error, second.standard_error)
     rows = (first.point, second.point, difference, low, high, errors)
     return first.of, np.stack(list(map(np.atleast_1d, rows))), [some.advice for some in both]
+
+
+def transports_on(alphabet: Alphabet) -> int:
+    """Return how many exact transports an interval takes: none with a closed form, or too many.
+
+    >>> import freewill as fw
+    >>> transports_on(fw.Linear(0, 99)), transports_on(fw.Grid(4, 5, cell=1.0))
+    (0, 200)
+    """
+    if not has_distance(alphabet):
+        return 0
+    closed = alphabet.size > DENSE or alphabet.transport(np.zeros(alphabet.size)) is not None
+    return 0 if closed else 2 * _PLANE_DRAWS
+
+
+def distance_between(
+    one: OneStep, other: OneStep, level: float, on_transport: OnRow | None = None
+) -> tuple[float, float, float]:
+    """Return the earth mover's distance between two thetas, and an interval for it.
+
+    The distance is a norm of the difference d: on a line the sum of |cumulative d|, without
+    geometry the total variation, in the plane the least transport. The efficient estimate d + e of
+    it has an error e of known covariance C_1 / n_1 + C_2 / n_2, which can be drawn. Then
+
+        low   ||d + e|| less the quantile (1 + level) / 2 of ||e*||:
+              the triangle inequality, ||d|| >= ||d + e|| - ||e||;
+        high  the quantile (1 + level) / 2 of ||d + e + e*||: where f is the potential of d, with
+              f'd = ||d||, it is at least f'(d + e) and z standard errors of it, and that is at
+              least f'd as often as a one-sided normal interval holds;
+        point ||d + e|| less what another e* adds to it, in the median: noise adds to a norm.
+
+    So the interval holds the distance in `level` of all cases or more, where e is normal, in
+    whichever geometry; both ends are kept within 0 and the largest distance of two values. Where
+    values are too many for a matrix, or are records without a distance, there is none: three times
+    nan.
+    """
+    alphabet = one.evidence.alphabet
+    if alphabet.size > DENSE or not has_distance(alphabet):
+        return np.nan, np.nan, np.nan
+    exact = transports_on(alphabet)
+    length, most = norm_on(alphabet, on_transport if exact else None), diameter(alphabet)
+    difference = other.theta - one.theta
+    distance = min(length(difference), most)
+    if not all(np.isfinite(some.information.standard_error()).all() for some in (one, other)):
+        return distance, 0.0, most
+    covariance = one.information.covariance + other.information.covariance
+    errors = normal_draws(covariance, _PLANE_DRAWS if exact else _DRAWS)
+    # Both bodies exchanged, d has the other sign: so has each error, and lengths are the same.
+    errors *= -1.0 if difference[np.argmax(np.abs(difference))] < 0 else 1.0
+    share = (1 + level) / 2
+    noise = [length(error) for error in errors]
+    noisy = [length(difference + error) for error in errors]
+    point = max(2 * distance - float(np.median(noisy)), 0.0)
+    low = max(distance - quantile(noise, share), 0.0)
+    high = min(quantile(noisy, share), most)
+    return min(max(point, low), high), low, high
+
+
+def quantile(drawn: list[float], share: float) -> float:
+    """Return what another draw does not exceed with at least this probability, if any draw does.
+
+    >>> quantile([3.0, 1.0, 2.0], 0.5)
+    2.0
+    """
+    place = math.ceil(share * (len(drawn) + 1)) - 1
+    return sorted(drawn)[min(place, len(drawn) - 1)]

@@ -25,10 +25,10 @@ from freewill.numeric.operators.moments import (
 )
 from freewill.numeric.solvers.likelihood import OnStep
 from freewill.stats.covariance import FACTORED, LOST, OnRow, SolvedCovariance
+from freewill.stats.estimators.estimate import Work
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.functionals import weights_of
 from freewill.stats.groups import Group
-from freewill.stats.work import Work
 
 DENSE = 1024
 """Values up to which C is held as an array."""

@@ -1,113 +1,25 @@
-"""What evidence was put together from, and what shows that two bodies of it are of the same people.
+"""What shows that two bodies of evidence are of the same people, so that they are not compared."""
 
-Evidence that is merged keeps the digest of each of its parts, evidence of files of reports those of
-the files, and that of a store one of each period, which stays while it grows; in memory and in
-files. A digest of evidence says nothing that its counts
-do not. Evidence that others could have by chance, as that of a few people or of a coin, has none.
-"""
-
-import hashlib
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln, xlogy
+from scipy.special import gammaln
 
-from freewill.core.types import FloatArray, IntArray
 from freewill.errors import EvidenceError, several
+from freewill.stats.evidence import COINCIDENCE, Evidence, fitted_sum, log_repeated, stirling
+from freewill.stats.groups import Group
 
-if TYPE_CHECKING:
-    from freewill.stats.evidence import Evidence
-    from freewill.stats.groups import Group
-
-Parts = frozenset[str]
-COINCIDENCE = math.log(1e-6)
-"""Logarithm of the chance below which nobody takes evidence that is alike for that of others."""
-MOST_PARTS = 4096
-"""Digests that are kept; those of more parts, the largest, are lost."""
-_LENGTH = 32
 _ROWS = 64
 """Reports that do not repeat, of which one is looked for; each is next to impossible by chance."""
 _FIRST = 1000
 """Outputs that are compared first: those of different people hardly agree so far."""
 
 
-def checked_parts(given: Any) -> Parts:
-    """Return what is a digest of what a file tells, of which nothing else depends."""
-    some = given[:MOST_PARTS] if isinstance(given, list) else []
-    return frozenset(one for one in some if isinstance(one, str) and len(one) == _LENGTH)
-
-
-def digest(*contents: bytes) -> str:
-    """Return the digest of some bytes."""
-    total = hashlib.sha256()
-    for content in contents:
-        total.update(b"%d:" % len(content))
-        total.update(content)
-    return total.hexdigest()[:_LENGTH]
-
-
-def united(bodies: Iterable["Evidence"]) -> Parts:
-    """Return the parts of evidence that is put together from some bodies."""
-    parts = frozenset().union(*(body.parts or own_part(body) for body in bodies))
-    return frozenset(sorted(parts)[:MOST_PARTS])
-
-
-def picked(evidence: "Evidence", groups: Iterable["Group"]) -> Parts:
-    """Return the parts of some groups of evidence: those of other groups are of other people."""
-    ids = [group.mechanism.id.encode() for group in groups]
-    parts = evidence.parts or own_part(evidence)
-    return frozenset(digest(part.encode(), *ids) for part in parts)
-
-
-def own_part(evidence: "Evidence") -> Parts:
-    """Return the digest of evidence; none where others could have the same by chance."""
-    if log_repeated(evidence) >= COINCIDENCE:
-        return frozenset()
-    contents: list[bytes] = []
-    for group in evidence.groups:
-        contents.append(group.mechanism.id.encode())
-        if group.table is None:
-            contents.append(b"%d %d" % (group.seen.people, group.seen.checksum))
-        else:
-            outputs, counts = group.table
-            kind = "<i8" if outputs.dtype.kind == "i" else outputs.dtype
-            contents.append(np.ascontiguousarray(outputs, dtype=kind).tobytes())
-            contents.append(np.ascontiguousarray(counts, dtype="<i8").tobytes())
-    return frozenset([digest(*contents)])
-
-
-def log_repeated(evidence: "Evidence") -> float:
-    """Bound the logarithm of the chance that others have the same evidence, whoever they are."""
-    alone = sum(group.people for group in evidence.groups if group.table is None)
-    return stirling(evidence.people) - alone + _fitted_sum(evidence)
-
-
-def stirling(people: int) -> float:
-    """Return log(n! e^n / n^n), about log sqrt(2 pi n)."""
-    return float(-fitted(np.array([people]))[0])
-
-
-def fitted(counts: IntArray) -> FloatArray:
-    """Return log(c^c e^-c / c!): times e^stirling(n), a product of these is the largest chance.
-
-    No distribution gives counts c of n people a larger chance than c / n does, which is
-    n! / n^n prod c^c / c!.
-    """
-    return np.asarray(xlogy(counts, counts) - counts - gammaln(np.asarray(counts) + 1.0))
-
-
-def _fitted_sum(evidence: "Evidence") -> float:
-    """Return the logarithm of prod c^c e^-c / c! over the counts of outputs that repeat."""
-    tables = [group.table for group in evidence.groups if group.table is not None]
-    return sum(float(fitted(counts).sum()) for _, counts in tables)
-
-
 class Body(NamedTuple):
     """Evidence that is held against other, and what it is called."""
 
-    evidence: "Evidence"
+    evidence: Evidence
     name: str
 
 
@@ -194,7 +106,7 @@ def contained(small: Body, large: Body) -> bool:
     )
 
 
-def _within(small: "Group", large: "Group", some: slice) -> bool:
+def _within(small: Group, large: Group, some: slice) -> bool:
     keys, counts = (column[some] for column in small.hashed)
     all_keys, all_counts = large.hashed
     places = np.searchsorted(all_keys, keys).clip(max=len(all_keys) - 1)
@@ -216,7 +128,7 @@ def log_chance(small: Body, large: Body) -> float:
         fewer = sum(group.people for group in small.evidence.groups if group.table is not None)
         more = max(people - fewer, 0)
         ways = float(gammaln(more + outputs) - gammaln(outputs) - gammaln(more + 1))
-        bound += min(0.0, ways + stirling(people) + _fitted_sum(small.evidence))
+        bound += min(0.0, ways + stirling(people) + fitted_sum(small.evidence))
     for group in small.evidence.groups:
         if group.table is None and group.held:
             some: Any = np.unique(group.outputs[:_ROWS], axis=0)

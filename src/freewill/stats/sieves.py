@@ -1,21 +1,17 @@
 """Sieves: the most likely theta among those that a kernel smooths, and spikes on top of it."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, refuse_beyond
-from freewill.domain.alphabets.base import Alphabet, attributes_of, raster_of
-from freewill.errors import AlphabetError, EvidenceError, ParameterError, several
+from freewill.errors import EvidenceError, ParameterError, several
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers.columns import dense_maximum
 from freewill.numeric.solvers.likelihood import Likelihood, Solution, Status
 from freewill.stats.evidence import Evidence
-from freewill.stats.product_kernels import ProductKernels, heat, ladder
+from freewill.stats.kernels import Kernels
 
 _ROUNDS = 2
 """Times that spikes are looked for: further rounds changed no error that was measured."""
@@ -32,101 +28,6 @@ _SMOOTHED = 3.0
 """Log-likelihood that smoothing everybody must gain, beside the parameters that it spares."""
 _MOST_BYTES = 1 << 28
 """What one array may take: the law, its smoothed twin and a few of that size are held."""
-
-
-@dataclass(frozen=True)
-class Kernels:
-    """Where heat is that started in one cell, on a line or grid with reflecting borders.
-
-    On a side of m cells, the walk that steps either way at rate 1/2, and stays where a step would
-    lead outside, is after the time h^2 distributed as
-
-        K_h = V diag(exp(-h^2 (1 - cos(pi j / m)))) V',   V_xj ~ cos(pi (x + 1/2) j / m).
-
-    That is the discrete Gaussian of standard deviation h, folded back at the borders. K_h is
-    symmetric and doubly stochastic, and K_g K_h = K_sqrt(g^2 + h^2): what a wide kernel can fit, a
-    narrower one can as well. On a grid the two sides' kernels multiply. `sides` are the lengths of
-    a cell, in units of the shorter one; so are widths.
-
-    >>> Kernels((1, 3), (1.0, 1.0)).kernel(1.0).round(3)
-    array([[0.674, 0.259, 0.067],
-           [0.259, 0.482, 0.259],
-           [0.067, 0.259, 0.674]])
-    """
-
-    plane: tuple[int, int]
-    sides: tuple[float, float]
-    cells: IntArray | None = None
-    """row * columns + column of each value, where not every cell is one: heat stays on these."""
-
-    @classmethod
-    def on(cls, alphabet: Alphabet) -> "Kernels":
-        """Return the kernels of an alphabet that has neighbours."""
-        raster = raster_of(alphabet)
-        if raster is None:
-            raise AlphabetError(
-                f"the values {alphabet} have no neighbours, and smoothing moves weight to "
-                f"neighbours. Take fw.gibu, or fw.shrink, which pulls all shares together; or, if "
-                f"the values are in order, a Linear alphabet."
-            )
-        # `plane` counts rows first, `extent` begins with the axis along a row.
-        lengths = [high - low for low, high in reversed(alphabet.extent)]
-        lengths = [1.0] * (2 - len(lengths)) + lengths
-        pairs = list(zip(lengths, raster[:2], strict=True))
-        # Along an axis of one cell nothing moves, however long that is.
-        shortest = min((length / count for length, count in pairs if count > 1), default=1.0)
-        north, east = (length / count / shortest if count > 1 else 1.0 for length, count in pairs)
-        return cls(raster[:2], (north, east), None if alphabet.plane else raster.cells)
-
-    along: ClassVar[tuple[str, ...]] = ()
-
-    def variants(self) -> "list[Kernels]":
-        """Return the kernels to try: these, which smooth all there is to smooth."""
-        return [self]
-
-    @property
-    def size(self) -> int:
-        """How many cells there are, k."""
-        return self.plane[0] * self.plane[1] if self.cells is None else self.cells.size
-
-    @cached_property
-    def places(self) -> tuple[IntArray, IntArray]:
-        """Row and column of each cell."""
-        cells = np.arange(self.size) if self.cells is None else self.cells
-        rows, columns = np.divmod(cells, self.plane[1])
-        return rows, columns
-
-    def widths(self, per_doubling: int) -> list[float]:
-        """Return widths from half a cell to a sixth of the longer side, so many to a doubling.
-
-        >>> [round(width, 2) for width in Kernels((1, 12), (1.0, 1.0)).widths(2)]
-        [0.5, 0.71, 1.0, 1.41, 2.0]
-        """
-        pairs = zip(self.plane, self.sides, strict=True)
-        return ladder(max(count * side for count, side in pairs), per_doubling)
-
-    def kernel(self, widths: FloatArray | float) -> FloatArray:
-        """Return k x k numbers: a column for each cell, the distribution of heat from there.
-
-        With one width for each cell, columns still sum to 1, but rows need not. O(k^2 m), m the
-        longer side. Heat that would reach a cell that is left out stays with the others, in
-        proportion.
-        """
-        times = np.broadcast_to(np.square(widths), self.size)
-        north, east = (
-            heat(count, starts, times / side**2)
-            for count, side, starts in zip(self.plane, self.sides, self.places, strict=True)
-        )
-        if self.cells is not None:
-            kept = north[self.places[0]] * east[self.places[1]]
-            return np.asarray(kept / kept.sum(axis=0))
-        return np.asarray((north[:, None, :] * east).reshape(self.size, self.size))
-
-    def apart(self, cell: int, others: list[int], distance: float) -> bool:
-        """Tell whether a cell is further than a distance from all others."""
-        steps = [place[cell] - place[others] for place in self.places]
-        away = np.hypot(steps[0] * self.sides[0], steps[1] * self.sides[1])
-        return bool(np.all(away > distance))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -163,11 +64,6 @@ class Fit:
         return float(np.sqrt(self.df + len(self.spikes)))
 
 
-def kernels_on(alphabet: Alphabet) -> Kernels | ProductKernels:
-    """Return the kernels over an alphabet: of records, along the attributes that have an order."""
-    return ProductKernels.on(alphabet) if attributes_of(alphabet) else Kernels.on(alphabet)
-
-
 class Sieves:
     """Evidence as a dense likelihood, and the maxima over its sieves.
 
@@ -182,7 +78,7 @@ class Sieves:
                 "them with a larger hold=, or take fw.gibu, which passes over them where they lie."
             )
         operator = evidence.operator
-        self.kernels = kernels_on(evidence.alphabet)
+        self.kernels, self.plane = Kernels.on(evidence.alphabet), evidence.alphabet.plane
         rows, size = operator.shape
         refuse_beyond(
             _MOST_BYTES,
@@ -231,13 +127,10 @@ class Sieves:
     def _solve(self, law: FloatArray, start: FloatArray) -> Solution:
         """Maximise over phi: few centres have weight."""
         likelihood = Likelihood(DenseOperator(law, self.law.log_scale), self.weights)
-        size = likelihood.size
-        # Records have no neighbours in two directions alone, and some cells may be left out.
-        plane = self.kernels.plane or (0, 0)
-        rows = plane[0] if math.prod(plane) == self.kernels.size else 0
-        # Spikes stand at the end of a line. A grid has no place for them: then no neighbours count.
-        near = rows == 1 or (rows and size == self.kernels.size)
-        sides = (rows, size // rows) if near else None
+        sides = self.plane
+        if sides is not None and likelihood.size > self.kernels.size:
+            # Spikes stand at the end of a line. A grid has no place: then no neighbours count.
+            sides = (1, likelihood.size) if sides[0] == 1 else None
         return dense_maximum(likelihood, self.tolerance, self.max_steps, start, sides)
 
     def _fit(

@@ -19,8 +19,8 @@ from freewill.numeric.solvers.likelihood import (
 from freewill.stats.estimators.estimate import Estimate, checked_run, described
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence, refuse_nobody
-from freewill.stats.product_kernels import ProductKernels
-from freewill.stats.sieves import Fit, Kernels, Sieves
+from freewill.stats.kernels import Kernels
+from freewill.stats.sieves import Fit, Sieves
 
 _FIXED, _LOCAL = 4, 2
 """Widths to a doubling: of kernels as wide everywhere, and of those that follow the crowd."""
@@ -111,7 +111,7 @@ def smooth(
     the likelihood hardly tells. The first sieves have one width everywhere; then, with the average
     of these as a pilot, others are wider where people are few. Width 0, nothing smoothed, is a
     candidate: where truth is not smooth, the answer is that of `gibu`. Records are smoothed along
-    the attributes that have an order, all together and each alone (`ProductKernels`).
+    the attributes that have an order, all together and each alone (`Kernels`).
 
     `tol` is for the gap of each fit, 0.01 / n by default. `on_step` is called with a `Step` (number
     of the fit, its gap and log_likelihood, share of the work done) after each fit. Cost: fifty to
@@ -200,7 +200,7 @@ def average(fits: Sequence[Fit]) -> FloatArray:
     return np.asarray(theta / theta.sum())
 
 
-def _crowd(kernels: Kernels | ProductKernels, pilot: FloatArray) -> FloatArray:
+def _crowd(kernels: Kernels, pilot: FloatArray) -> FloatArray:
     """Return how many people are around each value, relative to the geometric mean of people's."""
     around = np.maximum(kernels.kernel(_PILOT) @ pilot, _NOBODY)
     return np.asarray(np.exp(np.log(around) - float(pilot @ np.log(around))))

@@ -17,7 +17,7 @@ from freewill.io.decoding import DecodedBlocks, Decoder
 from freewill.io.files import TEXTS, Files, files_of
 from freewill.io.layout import ADVICE, Part, parts_of, total
 from freewill.io.rows import Columns
-from freewill.stats.streams import Block, Source, Work
+from freewill.stats.groups import Block, Source, Work
 
 ENGINES = {"duckdb": "freewill.io.engines.duckdb", "spark": "freewill.io.engines.spark"}
 """The module of each engine, which starts one by `session` and loads when it is first used."""

@@ -34,12 +34,11 @@ from freewill.stats.choice.joint import JointEstimate
 from freewill.stats.choice.model import ChoiceModel
 from freewill.stats.choice.separate import Separate
 from freewill.stats.efficient import refuse_combinations
-from freewill.stats.estimators.estimate import Estimate, checked_run, described
+from freewill.stats.estimators.estimate import Estimate, Work, checked_run, described
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.groups import name_of
 from freewill.stats.intervals import Intervals
-from freewill.stats.work import Work
 
 if TYPE_CHECKING:
     from freewill.stats.choice.check import ChoiceCheck

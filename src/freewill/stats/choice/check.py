@@ -14,9 +14,8 @@ from freewill.stats.choice.scores import Scores
 from freewill.stats.difference import written
 from freewill.stats.efficient import OneStep, split_of
 from freewill.stats.estimators.estimate import Start
-from freewill.stats.evidence import Evidence, by_attribute, names_of
+from freewill.stats.evidence import Evidence, by_attribute, names_of, too_small
 from freewill.stats.functionals import checked_level
-from freewill.stats.groups import too_small
 from freewill.stats.information import several_people
 
 _WORTH = 1.5

@@ -10,7 +10,7 @@ from freewill.core.types import FloatArray
 from freewill.stats.choice.bases import Basis
 from freewill.stats.choice.model import ChoiceModel, inverse_of
 from freewill.stats.functionals import checked_level
-from freewill.stats.reach import normal_draws
+from freewill.stats.intervals import normal_draws
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,8 @@ from freewill.stats.choice.scores import NEGLIGIBLE, ROUNDING, Scores
 from freewill.stats.difference import weighted_chi_square_tail
 from freewill.stats.efficient import OneStep, one_question, split_of
 from freewill.stats.estimators.estimate import Start
-from freewill.stats.evidence import Evidence, names_of
+from freewill.stats.evidence import Evidence, names_of, too_small
 from freewill.stats.functionals import checked_level, weights_of
-from freewill.stats.groups import too_small
 from freewill.stats.information import several_people
 
 ODDS = (1.5, 2.0, 3.0, 5.0, 10.0, np.inf)

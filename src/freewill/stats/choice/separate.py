@@ -13,8 +13,7 @@ from freewill.stats.covariance import OnRow
 from freewill.stats.efficient import Estimated, OneStep
 from freewill.stats.evidence import Evidence
 from freewill.stats.information import Shape, information_at, pulled
-from freewill.stats.intervals import Intervals, answered, intervals_about
-from freewill.stats.reach import band
+from freewill.stats.intervals import Intervals, answered, band, intervals_about
 from freewill.stats.weights import Weights
 
 _ROUNDING = 1e-10

@@ -32,8 +32,8 @@ from freewill.stats.estimators.estimate import (
     likelihood_of,
     passes_of,
     theta_of,
+    unresolved_directions,
 )
-from freewill.stats.estimators.identifiability import unresolved_directions
 from freewill.stats.evidence import Evidence, assemble, checked_evidence
 from freewill.stats.groups import Group, grouped
 

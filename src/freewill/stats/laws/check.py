@@ -21,9 +21,8 @@ from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.choice.check import Check, check_choice
 from freewill.stats.efficient import OneStep, marginal_fits, split_of
 from freewill.stats.estimators.estimate import Start
-from freewill.stats.evidence import Evidence, by_attribute, names_of
+from freewill.stats.evidence import Evidence, by_attribute, names_of, too_small
 from freewill.stats.functionals import checked_level
-from freewill.stats.groups import too_small
 from freewill.stats.information import several_people
 from freewill.stats.laws.departures import Explained, StickingOut, explained, sticking_out
 from freewill.stats.laws.group_laws import epsilon_of

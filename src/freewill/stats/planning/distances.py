@@ -13,9 +13,9 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.metrics import norm_on
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
 from freewill.stats.collect import collect
-from freewill.stats.difference import norm_on
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence
 from freewill.stats.information import Information

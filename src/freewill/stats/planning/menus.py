@@ -19,14 +19,13 @@ from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
 from freewill.domain.mechanisms.registry import kind_named
+from freewill.domain.metrics import diameter
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, closest, first_line, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
-from freewill.stats.difference import diameter
-from freewill.stats.estimators.estimate import Estimate
+from freewill.stats.estimators.estimate import Estimate, Work
 from freewill.stats.planning.design import Design, true_variance
 from freewill.stats.planning.truths import checked_truths, checked_weights, is_emd
-from freewill.stats.work import Work
 
 Promise = Literal["ldp", "geo", "loss"]
 Kinds = tuple[Any, ...]
