@@ -26,7 +26,7 @@ from freewill.core.types import (
     refuse_beyond,
 )
 from freewill.domain.alphabets.base import Alphabet, attributes_of, refuse_vast
-from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.alphabets.product import alphabet_from_spec
 from freewill.domain.mechanisms.asked import Asked
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
