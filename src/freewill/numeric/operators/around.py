@@ -9,6 +9,7 @@ import numpy as np
 
 from freewill.core.types import BoolArray, FloatArray, IntArray, slices
 from freewill.numeric.operators.base import (
+    ByBlocks,
     DenseOperator,
     Map,
     Operator,
@@ -16,7 +17,6 @@ from freewill.numeric.operators.base import (
     Structure,
     Sums,
 )
-from freewill.numeric.operators.blocks import ByBlocks
 
 _ON_A_LINE = ("geometric", "symbols", "stack")
 """Structures of which other rows are not: between them the law is an array."""

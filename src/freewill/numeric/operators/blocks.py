@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, slices
+from freewill.core.types import FloatArray, IntArray
 from freewill.numeric.operators.base import (
     DenseOperator,
     Guess,
@@ -31,8 +31,6 @@ HELD_NUMBERS, _HELD_PRODUCTS = 1 << 22, 1 << 24
 products of rows, which take longer."""
 _BLOCK_NUMBERS = 1 << 19
 """Numbers of a block of such rows, 4 MB."""
-_ENTRIES = 1 << 20
-"""Of rows that are made at once where products do not do."""
 
 
 def bits_of(make: Make, rows: int, size: int) -> "BitOperator | BlockOperator":
@@ -40,30 +38,6 @@ def bits_of(make: Make, rows: int, size: int) -> "BitOperator | BlockOperator":
     if rows * size <= HELD_BITS:
         return make(slice(None))  # type: ignore[no-any-return]
     return BlockOperator(_Blocks(make, rows, max(1, _BLOCK_BITS // size)), rows, size)
-
-
-class ByBlocks(Operator, Protocol):
-    """A law whose rows are made, some at a time, where its products do not do."""
-
-    def _blocks(self, places: IntArray | None = None) -> Iterator[tuple[Any, FloatArray]]:
-        """Yield places of outputs, of all if none are given, and their rows as an array."""
-        wanted = np.arange(self.shape[0]) if places is None else places
-        for some in slices(wanted.size, _ENTRIES // self.shape[1]):
-            yield wanted[some], self.subset(wanted[some]).dense()
-
-    def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
-        """Return L, g and, unless `stride` is 0, H, block by block."""
-        total = Sums.nothing(theta.size, stride)
-        for places, rows in self._blocks():
-            total += DenseOperator(rows).sums(theta, weights[places], stride)
-        return total
-
-    def gram(self, weights: FloatArray) -> FloatArray:
-        """Return rows.T @ diag(weights) @ rows, block by block."""
-        gram = np.zeros((self.shape[1], self.shape[1]))
-        for places, rows in self._blocks():
-            gram += DenseOperator(rows).gram(weights[places])
-        return gram
 
 
 @dataclass(frozen=True)
