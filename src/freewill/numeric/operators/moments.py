@@ -10,13 +10,15 @@ information is theirs, by shares.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
 from freewill.numeric.operators.base import DenseOperator, Operator, StackOperator
-from freewill.numeric.operators.kronecker import KroneckerOperator
+
+if TYPE_CHECKING:
+    from freewill.numeric.operators.kronecker import KroneckerOperator
 
 _CLOSE = 0.5
 """Log-ratios up to which a/p - 1 is better taken from them than from the law."""
@@ -416,7 +418,7 @@ class CountMoments(NodeMoments):
 class SharedLaw(ListedMoments):
     """The law of all outputs of several groups, one group below the other, at theta."""
 
-    operator: KroneckerOperator
+    operator: "KroneckerOperator"
     ends: IntArray = field(kw_only=True)
     """Where the outputs of each group end."""
 
@@ -458,7 +460,7 @@ class SharedMoments(ListedMoments):
 class SharedSum(ListedMoments):
     """The information of all groups of a shared law, by these shares of the people."""
 
-    operator: KroneckerOperator
+    operator: "KroneckerOperator"
     law: SharedLaw = field(kw_only=True)
     parts: Sequence[SharedMoments] = field(kw_only=True)
     people: FloatArray = field(kw_only=True)
