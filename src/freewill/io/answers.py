@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 
 from freewill.core.types import BoolArray, IntArray, PackedBits, Reports, people_in
 from freewill.domain.alphabets.product import Product
-from freewill.domain.either_outputs import Either
 from freewill.domain.mechanisms.asked import JOINED, Asked
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.outputs import Reason
+from freewill.domain.packed_outputs import Either
 from freewill.domain.questionnaire import ANSWERS, Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ReportError, closest, raised_as, several
