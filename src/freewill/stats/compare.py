@@ -203,7 +203,7 @@ def compare(
         p_value=equality(one, other, work),
         level=level,
         joint=joint,
-        shares=quantiles is None and bool(np.all((weights.rows == 0) | (weights.rows == 1))),
+        shares=quantiles is None and weights.are_shares,
         people=(one.people, other.people),
         alphabet=one.alphabet,
         advice=" ".join(f"{who}: {text}" for who, text in zip(_SIDES, few, strict=True) if text),
