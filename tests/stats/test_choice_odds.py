@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.domain.guarantees.pairs import told_apart
+from freewill.domain.guarantees.epsilon import told_apart
 from freewill.stats.choice.aware import aware_of
 from freewill.stats.choice.odds import choice_odds
 from freewill.stats.fit import verdict_of

@@ -14,7 +14,7 @@ from freewill.cli.options import AsJson, Engine, EngineName, Equal, Strict, nume
 from freewill.cli.questions import Table, parse_of
 from freewill.cli.show import bar_table, remark, room_beside, say, say_json, say_raw
 from freewill.cli.standard import DASH, called
-from freewill.core.frames import csv_text
+from freewill.core.presented import csv_text
 from freewill.core.progress import progress
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.base import Alphabet, has_raster

@@ -18,7 +18,7 @@ from freewill.cli.options import AsJson, Engine, EngineName, Equal, Strict, nume
 from freewill.cli.questions import Table, parse_of
 from freewill.cli.show import bar_table, remark, room_beside, say, say_json, say_raw, table
 from freewill.cli.standard import called
-from freewill.core.frames import csv_text
+from freewill.core.presented import csv_text
 from freewill.core.progress import progress
 from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, ParameterError, several

@@ -19,8 +19,7 @@ from freewill.collector.periods import EVER
 from freewill.collector.questions import Records, Subject, asked_for, cell_weights, table_of
 from freewill.collector.sources import Source
 from freewill.collector.surveys import Release, chosen_of, days_of, people_of
-from freewill.core.frames import csv_text
-from freewill.core.presented import json_bytes, portable
+from freewill.core.presented import csv_text, json_bytes, portable
 from freewill.domain.alphabets.base import attributes_of
 from freewill.domain.questionnaire import Questionnaire
 from freewill.errors import FreewillError, several

@@ -13,8 +13,7 @@ import numpy as np
 
 from freewill.core.types import FloatArray, Spec
 from freewill.domain.alphabets.base import Alphabet, distances, has_raster, refuse_vast
-from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.mask import offset_counts
+from freewill.domain.alphabets.grid import Grid, offset_counts
 from freewill.domain.guarantees.audit import (
     MOST_EXPONENT,
     MOST_TRUTH,

@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from freewill.core.types import IntArray, Reports
-from freewill.domain.alphabets.categorical import Categorical
-from freewill.domain.alphabets.linear import Linear
+from freewill.domain.alphabets.base import Categorical, Linear
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.logarithms import log_up
 from freewill.domain.guarantees.promises import Guarantee

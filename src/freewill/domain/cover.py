@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, Reports, Spec, numbers
-from freewill.domain.alphabets.base import Alphabet, attributes_of
-from freewill.domain.alphabets.categorical import Categorical
+from freewill.domain.alphabets.base import Alphabet, Categorical, Linear, attributes_of
 from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.linear import Linear
 from freewill.domain.alphabets.product import Product
 from freewill.domain.announcement import Announcement
 from freewill.domain.draws.sources import Source, checked_source

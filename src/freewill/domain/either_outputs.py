@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import BoolArray, IntArray, PackedBits, Reports
-from freewill.domain.alphabets.categorical import Categorical
+from freewill.domain.alphabets.base import Categorical
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import OfParts
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from freewill.core.texts import is_whole_text, read_json
 from freewill.core.types import checked_people
 from freewill.domain.alphabets.base import Alphabet, attributes_of, refuse_vast
-from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.alphabets.product import alphabet_from_spec
 from freewill.domain.mechanisms.asked import Asked
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec

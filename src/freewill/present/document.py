@@ -12,9 +12,8 @@ import numpy as np
 from freewill.core.presented import portable
 from freewill.domain.alphabets.groups import Groups, Values, merged_weights
 from freewill.domain.guarantees.audit import LossAudit
-from freewill.domain.guarantees.epsilon import Audit
+from freewill.domain.guarantees.epsilon import Audit, PairAudit
 from freewill.domain.guarantees.exact import ExactAudit
-from freewill.domain.guarantees.pairs import PairAudit
 from freewill.domain.leakage import Leakage
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.survey import Survey

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-from freewill.core.frames import frame
-from freewill.core.presented import Presented
+from freewill.core.presented import Presented, frame
 from freewill.core.types import BoolArray, FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, several, shown
@@ -79,7 +78,7 @@ class Intervals(Presented):
     def table(self, backend: Any = "pyarrow") -> Any:
         """Return one row a functional: of, point, low, high, standard_error.
 
-        `backend` names the library of the table (`freewill.core.frames`): pyarrow, pandas, polars.
+        `backend` names the library of the table (`core/presented.py`): pyarrow, pandas, polars.
         """
         return frame({"of": list(self.of), **self.columns()}, backend)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from freewill.core.frames import frame
+from freewill.core.presented import frame
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import several

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from freewill.core.frames import frame
-from freewill.core.presented import Presented, room
+from freewill.core.presented import Presented, frame, room
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import EvidenceError, ParameterError, several, shown

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, PackedBits, Reports, Spec, is_number, numbers
-from freewill.domain.alphabets.base import Alphabet, checked_indices, encode_values
-from freewill.domain.alphabets.linear import Linear
+from freewill.domain.alphabets.base import Alphabet, Linear, checked_indices, encode_values
 from freewill.domain.draws.sources import Source, below, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
 from freewill.domain.mechanisms.base import Mechanism

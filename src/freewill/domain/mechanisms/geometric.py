@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.alphabets.linear import Linear
+from freewill.domain.alphabets.base import Linear
 from freewill.domain.draws.chance import Dyadic, precision
 from freewill.domain.draws.each import steps
 from freewill.domain.draws.noise import TwoSided, shortened

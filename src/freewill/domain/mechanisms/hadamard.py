@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, Spec
-from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.linear import Linear
+from freewill.domain.alphabets.base import Alphabet, Linear
 from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
 from freewill.domain.draws.each import coins
 from freewill.domain.draws.noise import drawn

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, slices
-from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.mask import offset_counts
+from freewill.domain.alphabets.grid import Grid, offset_counts
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.convolution import ConvolutionOperator
 from freewill.numeric.operators.folded_kernel import FoldedKernel

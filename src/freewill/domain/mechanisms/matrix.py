@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, IntArray, Reports, Spec, frozen, numbers
-from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.linear import Linear
-from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.alphabets.base import Alphabet, Linear
+from freewill.domain.alphabets.product import alphabet_from_spec
 from freewill.domain.draws.sources import Source
 from freewill.domain.draws.tables import Tables, whole_weights
 from freewill.domain.guarantees.epsilon import audit_epsilon

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from freewill.core.types import Spec, check_fields, is_number
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.alphabets.product import alphabet_from_spec
 from freewill.domain.mechanisms.asked import Asked
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto

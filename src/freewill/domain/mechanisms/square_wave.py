@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from freewill.core.types import FloatArray, Spec, is_number
-from freewill.domain.alphabets.linear import Linear
+from freewill.domain.alphabets.base import Linear
 from freewill.domain.mechanisms.computed import LARGEST_TABLE, NoisyTable
 from freewill.domain.outputs import Symbols
 from freewill.errors import ParameterError, shown

@@ -9,11 +9,16 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 
 from freewill.core.types import IntArray, Reports, Spec
-from freewill.domain.alphabets.base import LARGEST, Alphabet, checked_indices, readable
-from freewill.domain.alphabets.categorical import Categorical
+from freewill.domain.alphabets.base import (
+    LARGEST,
+    Alphabet,
+    Categorical,
+    Linear,
+    checked_indices,
+    readable,
+)
 from freewill.domain.alphabets.groups import Groups, Values
-from freewill.domain.alphabets.linear import Linear
-from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.alphabets.product import alphabet_from_spec
 from freewill.domain.draws.sources import Source
 from freewill.domain.draws.tables import Tables, whole_weights
 from freewill.domain.guarantees.promises import Guarantee

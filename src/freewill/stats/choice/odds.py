@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from freewill.domain.alphabets.base import readable
-from freewill.domain.guarantees.pairs import odds_in_words, promised_odds, told_apart
+from freewill.domain.guarantees.epsilon import odds_in_words, promised_odds, told_apart
 from freewill.domain.guarantees.promises import as_odds
 from freewill.errors import FreewillError, printable
 from freewill.stats.choice.aware import ChoiceAwareEstimate, aware_of

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from freewill.core.frames import frame
-from freewill.core.presented import Presented
+from freewill.core.presented import Presented, frame
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import is_line
 from freewill.errors import EvidenceError, FreewillError, ParameterError, printable, several, shown

@@ -178,7 +178,7 @@ class Estimate(Presented):
         """Return a table with one row a value: the value or its coordinates, and its share.
 
         With `intervals`, True or a level, it has point, low, high and standard_error too. `backend`
-        names the library that it is a table of: pyarrow, pandas, polars (`freewill.core.frames`).
+        names the library that it is a table of (`core/presented.py`): pyarrow, pandas, polars.
         """
         return self.shares.table(intervals, joint, backend)
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.frames import frame
-from freewill.core.presented import Presented
+from freewill.core.presented import Presented, frame
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.leakage import leakage
