@@ -22,8 +22,7 @@ from scipy.special import gammaln, xlogy
 from freewill.core.presented import Presented
 from freewill.core.types import VECTOR_BYTES, FloatArray, IntArray, checked_people, people_in
 from freewill.domain.alphabets.base import Alphabet, attributes_of
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.noisy import stacked_operators
+from freewill.domain.mechanisms.base import Mechanism, stacked_operators
 from freewill.errors import EvidenceError, closest, several, shown
 from freewill.numeric.operators.base import StackOperator
 from freewill.stats.groups import Block, Group, Source, Stream, grouped, joined, name_of, unchanged
