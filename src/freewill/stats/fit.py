@@ -215,8 +215,8 @@ def held(fit: OneStep, _: float) -> Verdict:
         return Verdict(None, "the reports tell nothing, of which groups could hold a share")
     names = names_of(evidence, short=True)
     order = np.argsort(-shares, kind="stable")
-    each = [f"{printable(names[place])} holds {shares[place]:.1%}" for place in order]
-    text = some_of(each)
+    said = [f"{printable(names[place])} holds {shares[place]:.1%}" for place in order]
+    text = some_of(said)
     if len(names) == 1:
         text += "; nothing else would contradict it, were its reports wrong"
     elif shares[order[0]] >= _ALONE:
