@@ -34,10 +34,10 @@ from freewill.domain.maps import MapGrid as MapGrid
 from freewill.domain.maps import map_grid as map_grid
 from freewill.domain.mechanisms.asked import Asked as Asked
 from freewill.domain.mechanisms.base import Mechanism as Mechanism
+from freewill.domain.mechanisms.base import Noisy as Noisy
 from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto as BlahutArimoto
 from freewill.domain.mechanisms.bloom import BloomRAPPOR as BloomRAPPOR
 from freewill.domain.mechanisms.both import Both as Both
-from freewill.domain.mechanisms.computed import NoisyTable as NoisyTable
 from freewill.domain.mechanisms.each import Each as Each
 from freewill.domain.mechanisms.each import Silent as Silent
 from freewill.domain.mechanisms.exponential import Exponential as Exponential
@@ -49,7 +49,7 @@ from freewill.domain.mechanisms.hashing import LocalHashing as LocalHashing
 from freewill.domain.mechanisms.longitudinal import LongitudinalKRR as LongitudinalKRR
 from freewill.domain.mechanisms.longitudinal import LongitudinalUnary as LongitudinalUnary
 from freewill.domain.mechanisms.matrix import Matrix as Matrix
-from freewill.domain.mechanisms.noisy import Noisy as Noisy
+from freewill.domain.mechanisms.matrix import NoisyTable as NoisyTable
 from freewill.domain.mechanisms.one_of import OneOf as OneOf
 from freewill.domain.mechanisms.optimal_geo import OptimalGeo as OptimalGeo
 from freewill.domain.mechanisms.perhaps import Perhaps as Perhaps

@@ -19,9 +19,9 @@ from freewill.collector.intake import (
 )
 from freewill.collector.surveys import Row, to_bytes
 from freewill.core.types import Reports
-from freewill.domain.either_outputs import Either
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs import Reason
+from freewill.domain.packed_outputs import Either
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import closest, shown

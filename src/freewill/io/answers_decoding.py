@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 
 from freewill.core.types import BoolArray, IntArray, PackedBits
 from freewill.domain.alphabets.product import Product
-from freewill.domain.either_outputs import Either
 from freewill.domain.mechanisms.asked import Asked
 from freewill.domain.outputs import Reason
+from freewill.domain.packed_outputs import Either
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.io.answers import INDEX, MISSING, RECORD, UNIT, AnswerColumns

@@ -22,8 +22,7 @@ from scipy.special import gammaln, xlogy
 from freewill.core.presented import Presented
 from freewill.core.types import VECTOR_BYTES, FloatArray, IntArray, checked_people, people_in
 from freewill.domain.alphabets.base import Alphabet, attributes_of
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.noisy import stacked_operators
+from freewill.domain.mechanisms.base import Mechanism, stacked_operators
 from freewill.errors import EvidenceError, closest, several, shown
 from freewill.numeric.operators.base import StackOperator
 from freewill.stats.groups import Block, Group, Source, Stream, grouped, joined, name_of, unchanged
@@ -608,3 +607,13 @@ def fitted_sum(evidence: Evidence) -> float:
     """Return the logarithm of prod c^c e^-c / c! over the counts of outputs that repeat."""
     tables = [group.table for group in evidence.groups if group.table is not None]
     return sum(float(fitted(counts).sum()) for _, counts in tables)
+
+
+def some_of(texts: Sequence[str], most: int = 5) -> str:
+    """Return texts in a row, the first of them where they are many.
+
+    >>> some_of(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more

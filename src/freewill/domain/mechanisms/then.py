@@ -27,6 +27,7 @@ from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promi
 from freewill.domain.mechanisms.matrix import checked_law
 from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs import Symbols, listed_numbers
+from freewill.domain.packed_outputs import Bits
 from freewill.errors import (
     AlphabetError,
     FreewillError,
@@ -148,7 +149,7 @@ def _values(mechanism: Mechanism, listed: Reports) -> list[Any]:
     space: Any = mechanism.output_space
     if space.alphabet is not None:
         return readable(space.alphabet, listed)
-    if not getattr(space, "by_value", False):
+    if not isinstance(space, Bits):
         raise ParameterError(
             f"a function of reports that are {space}: it takes values, or tuples of those whose "
             f"bits are set. Write an index for each of outputs() instead."

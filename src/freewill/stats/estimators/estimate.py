@@ -20,10 +20,9 @@ from freewill.core.presented import Presented, room
 from freewill.core.progress import towards
 from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import Alphabet, attributes_of, is_line, texts
-from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.base import Mechanism, of_full_rank
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.mechanisms.matrix import clearly_of_full_rank
-from freewill.domain.mechanisms.parameters import of_full_rank
 from freewill.errors import ParameterError, printable, several, shown
 from freewill.numeric.operators.blocks import HELD_BITS
 from freewill.numeric.simplex import normalise

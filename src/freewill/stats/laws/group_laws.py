@@ -7,8 +7,7 @@ import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
 
 from freewill.core.types import FloatArray, IntArray, Reports
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.parameters import held_beside_epsilon
+from freewill.domain.mechanisms.base import Mechanism, held_beside_epsilon
 from freewill.domain.outputs import listed_numbers
 from freewill.errors import FreewillError
 from freewill.numeric.operators.moments import SetChances
@@ -237,7 +236,7 @@ class PublicLaw(GroupLaw):
     """Counts of outputs, or of bits, over reports that name their law by a public part.
 
     Given the public parts of all reports, their means and covariances are the averages of those of
-    the laws that were named, which a few stand for (`Levels.mixture`).
+    the laws that were named, which a few stand for (`Family.mixture`).
     """
 
     def __init__(self, group: Group, theta: FloatArray) -> None:
@@ -261,7 +260,7 @@ class PublicLaw(GroupLaw):
         if values:
             self._members = list(zip(apportioned(shares, self.people), members, strict=True))
         for outputs, counts in group.blocks():
-            inner = part.inner(outputs)
+            inner = part.output_space.split(outputs)[1]
             if values:
                 self.sums += np.bincount(inner, counts, means.size)
             else:
