@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 import freewill as fw
 from cli_cases import run
 from forged_cases import FOUR, LINE, TRUTH, acquit_others, honest, with_forged
-from freewill.numeric.operators.atoms import AtomOperator
+from freewill.numeric.operators.around import AtomOperator
 from freewill.numeric.operators.base import probabilities
 from freewill.stats.estimators.estimate import default_tolerance
 from freewill.stats.forged import AtomFit, AtomModel

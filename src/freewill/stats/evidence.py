@@ -607,3 +607,13 @@ def fitted_sum(evidence: Evidence) -> float:
     """Return the logarithm of prod c^c e^-c / c! over the counts of outputs that repeat."""
     tables = [group.table for group in evidence.groups if group.table is not None]
     return sum(float(fitted(counts).sum()) for _, counts in tables)
+
+
+def some_of(texts: Sequence[str], most: int = 5) -> str:
+    """Return texts in a row, the first of them where they are many.
+
+    >>> some_of(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more

@@ -11,7 +11,7 @@ import numpy as np
 from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.domain.alphabets.base import readable
 from freewill.errors import EvidenceError, printable, several
-from freewill.numeric.operators.atoms import AtomOperator
+from freewill.numeric.operators.around import AtomOperator
 from freewill.numeric.operators.base import DenseOperator, Operator
 from freewill.numeric.solvers import columns, interior, passes
 from freewill.numeric.solvers.atoms import AtomSystem

@@ -10,8 +10,8 @@ from scipy.special import softmax
 
 from freewill.core.types import FloatArray, refuse_beyond
 from freewill.errors import EvidenceError, ParameterError, several
+from freewill.numeric.operators.around import ScaledOperator
 from freewill.numeric.operators.base import DenseOperator, Map, Operator
-from freewill.numeric.operators.scaled import ScaledOperator
 from freewill.numeric.solvers import passes
 from freewill.numeric.solvers.columns import dense_maximum
 from freewill.numeric.solvers.likelihood import Likelihood, Solution
