@@ -17,7 +17,7 @@ from freewill.io.decoding import Decoder
 from freewill.io.engines import spark_source as cluster
 from freewill.io.engines.spark_session import explained_on_spark
 from freewill.io.engines.spark_source import packed
-from freewill.stats.streams import Block, Held, Pass, summing
+from freewill.stats.groups import Block, Held, Pass, summing
 
 
 def passed(session: Any, folder: str, size: int, partitions: int) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from freewill.collector.database import Database, Reader, StoreError
 from freewill.collector.store import Store
 from freewill.collector.surveys import Release, StoredSurvey, people_of, to_bytes
 from freewill.core.types import IntArray, Reports
-from freewill.domain.draws.count_noise import CountNoise
+from freewill.domain.draws.noise import CountNoise
 from freewill.domain.draws.sources import SystemGenerator
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.survey import Survey

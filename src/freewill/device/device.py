@@ -27,9 +27,8 @@ from freewill.device.values import as_report, as_text, drawn_text, index_of, rea
 from freewill.domain.cover import Cover
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Silent
-from freewill.domain.messages import message_bytes
 from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Survey, message_bytes
 from freewill.domain.survey_texts import listed
 from freewill.errors import DeviceError, printable, raised_as, several, shown
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from freewill.core.texts import LONGEST_ID, SHORTEST_ID, checked_text, same_words
 from freewill.device.memory import Memory
-from freewill.domain.mechanisms.base import Mechanism, is_mechanism
-from freewill.domain.mechanisms.parameters import canonical
+from freewill.domain.mechanisms.base import Mechanism, canonical, is_mechanism
 from freewill.domain.survey import Survey
 from freewill.errors import DeviceError, closest, shown
 

@@ -14,8 +14,7 @@ from pyarrow import csv, parquet
 from freewill.core.files import checked_path, whole_file
 from freewill.core.texts import is_whole_text
 from freewill.core.types import Reports, slices
-from freewill.domain.alphabets.base import texts
-from freewill.domain.alphabets.linear import Linear
+from freewill.domain.alphabets.base import Linear, texts
 from freewill.domain.mechanisms.asked import JOINED
 from freewill.domain.outputs import OutputSpace, Symbols
 from freewill.domain.packed_outputs import Bits

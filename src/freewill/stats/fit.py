@@ -11,9 +11,8 @@ from freewill.core.presented import Presented, room
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, printable, several
 from freewill.numeric.solvers.likelihood import OnStep
-from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
+from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware, choice_odds
 from freewill.stats.choice.check import ChoiceCheck, check_choice, each_level
-from freewill.stats.choice.odds import choice_odds
 from freewill.stats.choice.sensitivity import sensitivity as sensitivity_of
 from freewill.stats.choice.sensitivity import unnoticed
 from freewill.stats.compare import compare as compare_fits
@@ -22,7 +21,7 @@ from freewill.stats.efficient import one_step as one_step_of
 from freewill.stats.estimators.estimate import Estimate, Start, in_words
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.methods import Method
-from freewill.stats.evidence import Evidence, by_attribute, checked_evidence, names_of
+from freewill.stats.evidence import Evidence, by_attribute, checked_evidence, names_of, some_of
 from freewill.stats.functionals import checked_level
 from freewill.stats.information import FEW, several_people
 from freewill.stats.intervals import intervals as intervals_of
@@ -33,8 +32,6 @@ from freewill.stats.smooth import SmoothEstimate, smooth
 if TYPE_CHECKING:
     from freewill.stats.planning.plan import Plan
 
-_NAMED = 5
-"""Groups that a text names; details have all of them."""
 _ALONE = 0.9
 """Share of the information from which on a group is hardly contradicted by all others."""
 
@@ -217,7 +214,8 @@ def held(fit: OneStep, _: float) -> Verdict:
         return Verdict(None, "the reports tell nothing, of which groups could hold a share")
     names = names_of(evidence, short=True)
     order = np.argsort(-shares, kind="stable")
-    text = some([f"{printable(names[place])} holds {shares[place]:.1%}" for place in order])
+    said = [f"{printable(names[place])} holds {shares[place]:.1%}" for place in order]
+    text = some_of(said)
     if len(names) == 1:
         text += "; nothing else would contradict it, were its reports wrong"
     elif shares[order[0]] >= _ALONE:
@@ -246,12 +244,6 @@ def _details(check: ChoiceCheck | FitCheck) -> dict[str, Any]:
     groups = [{**asdict(one), "p_value": one.p_value, "words": one.words} for one in check.groups]
     names, left_out = [one.name for one in blamed], dict(check.left_out)
     return {"p_value": check.p_value, "groups": groups, "blamed": names, "left_out": left_out}
-
-
-def some(texts: list[str]) -> str:
-    """Return texts in a row, the first of them where they are many."""
-    more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-    return ", ".join(texts[:_NAMED]) + more
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,17 +13,21 @@ from scipy.linalg import lapack
 
 from freewill.core.types import BoolArray, FloatArray, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.mechanisms.base import Mechanism, is_mechanism
-from freewill.domain.mechanisms.noisy import moments_together
+from freewill.domain.mechanisms.base import Mechanism, is_mechanism, moments_together
 from freewill.errors import EvidenceError, ParameterError, closest, printable, several, shown
-from freewill.numeric.operators.moments import Moments, about_mean, effective_share
-from freewill.numeric.operators.shared_moments import merged, powers_of
+from freewill.numeric.operators.moments import (
+    Moments,
+    about_mean,
+    effective_share,
+    merged,
+    powers_of,
+)
 from freewill.numeric.solvers.likelihood import OnStep
 from freewill.stats.covariance import FACTORED, LOST, OnRow, SolvedCovariance
+from freewill.stats.estimators.estimate import Work
 from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.functionals import weights_of
 from freewill.stats.groups import Group
-from freewill.stats.work import Work
 
 DENSE = 1024
 """Values up to which C is held as an array."""

@@ -9,9 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet, distances, is_line
+from freewill.domain.alphabets.base import Alphabet, Linear, distances, is_line
 from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.linear import Linear
 from freewill.domain.draws.chance import Dyadic
 
 _DIGITS = 110

@@ -17,7 +17,7 @@ import pyarrow as pa
 from freewill.core.types import FloatArray, slices
 from freewill.io.decoding import DecodedBlocks, Decoder
 from freewill.io.engines.spark_session import explained_on_spark, partition_number
-from freewill.stats.streams import Block, Work
+from freewill.stats.groups import Block, Work
 
 _PARCEL = "part int, parcel binary"
 _ADDERS = 8
