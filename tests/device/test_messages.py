@@ -15,7 +15,7 @@ from composed_cases import composed
 from contract import ENTRIES
 from foreign import ForeignHashing, SeedAndBucket
 from freewill.device import clock
-from freewill.device.values import as_text
+from freewill.device.offered import as_text
 from freewill.domain.alphabets.base import readable
 from profiles import examples
 from question_cases import PAIR, TRAVEL

@@ -11,8 +11,7 @@ import freewill as fw
 from device_cases import skipped, trial
 from freewill.device.budget import cost
 from freewill.device.memory import amount
-from freewill.device.offered import row_id
-from freewill.device.values import as_text
+from freewill.device.offered import as_text, row_id
 from freewill.domain.draws.sources import GivenBytes
 from question_cases import PAIR, TRAVEL
 
