@@ -100,8 +100,12 @@ def check_assumptions(
 
 def verdict_of(fit: OneStep, name: str, level: float = 0.95) -> Verdict:
     """Make one of `CHECKS`; one that cannot be made says why."""
+    return _made(CHECKS[name], fit, level)
+
+
+def _made(check: Callable[[OneStep, float], Verdict], fit: OneStep, level: float) -> Verdict:
     try:
-        return CHECKS[name](fit, level)
+        return check(fit, level)
     except FreewillError as error:
         return Verdict(None, str(error).rstrip("."))
 
@@ -157,29 +161,34 @@ def laws(fit: OneStep, level: float) -> Verdict:
     """
     each = each_level(fit.evidence, level)
     if is_free(fit, level):
-        return tested(check_fit(fit, each))
+        return _laws_of_all(fit, each)
     if by_attribute(fit.evidence):
         return _laws_of_attributes(fit, each)
     return _laws_beside_choice(fit, each)
+
+
+def _laws_of_all(fit: OneStep, level: float) -> Verdict:
+    return tested(check_fit(fit, level))
 
 
 def _laws_of_attributes(fit: OneStep, level: float) -> Verdict:
     """Test the laws of each attribute, given who chooses what where that depends on its value."""
     free, fits = free_attributes(fit, level), marginal_fits(fit)
     each = 1 - (1 - level) / max(len(fits), 1)
-    verdicts: dict[str, Verdict] = {}
-    for name, own in fits.items():
-        try:
-            verdicts[name] = (
-                tested(check_fit(own, each)) if free[name] else _laws_beside_choice(own, each)
-            )
-        except FreewillError as error:
-            verdicts[name] = Verdict(None, str(error).rstrip("."))
+    verdicts = {
+        name: _made(_laws_of_all if free[name] else _laws_beside_choice, own, each)
+        for name, own in fits.items()
+    }
     said = {one.holds for one in verdicts.values()}
     holds = False if False in said else None if True not in said else True
-    text = "; ".join(f"{name}: {one.text}" for name, one in verdicts.items())
-    details = {name: dict(one.details) for name, one in verdicts.items()}
-    return Verdict(holds, text, {"attributes": details, "given_choice": True})
+    return _of_attributes(holds, verdicts, given_choice=True)
+
+
+def _of_attributes(holds: bool | None, each: Mapping[str, Verdict], **details: Any) -> Verdict:
+    """Return the verdicts on all attributes as one."""
+    text = "; ".join(f"{name}: {one.text}" for name, one in each.items())
+    own = {name: dict(one.details) for name, one in each.items()}
+    return Verdict(holds, text, {"attributes": own, **details})
 
 
 def _laws_beside_choice(fit: OneStep, level: float) -> Verdict:
@@ -203,10 +212,8 @@ def held(fit: OneStep, _: float) -> Verdict:
     reports of it would not be noticed.
     """
     if by_attribute(fit.evidence):
-        each = {name: held(own, _) for name, own in marginal_fits(fit).items()}
-        text = "; ".join(f"{name}: {one.text}" for name, one in each.items())
-        return Verdict(
-            None, text, {"attributes": {n: dict(one.details) for n, one in each.items()}}
+        return _of_attributes(
+            None, {name: held(own, _) for name, own in marginal_fits(fit).items()}
         )
     fit = split_of(fit)
     evidence, information = fit.evidence, fit.information
