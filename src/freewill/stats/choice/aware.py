@@ -33,16 +33,15 @@ from freewill.stats.choice.fit import (
 from freewill.stats.choice.joint import JointEstimate
 from freewill.stats.choice.model import ChoiceModel
 from freewill.stats.choice.separate import Separate
-from freewill.stats.efficient import refuse_combinations
 from freewill.stats.estimators.estimate import Estimate, Work, checked_run, described
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, checked_evidence
+from freewill.stats.evidence import Evidence, checked_evidence, refuse_combinations
 from freewill.stats.groups import name_of
 from freewill.stats.intervals import Intervals
 
 if TYPE_CHECKING:
     from freewill.stats.choice.check import ChoiceCheck
-    from freewill.stats.efficient import OneStep
+    from freewill.stats.information import OneStep
 
 _MOST_PARAMETERS = 1000
 """Coefficients of one basis: a matrix of that size is factored at each step."""

@@ -12,11 +12,10 @@ from freewill.errors import EvidenceError, printable, several
 from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.choice.scores import Scores
 from freewill.stats.difference import written
-from freewill.stats.efficient import OneStep, split_of
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence, by_attribute, names_of, too_small
 from freewill.stats.functionals import checked_level
-from freewill.stats.information import several_people
+from freewill.stats.information import OneStep, several_people, split_of
 
 _WORTH = 1.5
 """Times the variance that a stretch of a line must explain to be named instead of one side."""

@@ -12,8 +12,8 @@ from freewill.domain.guarantees.epsilon import odds_in_words, promised_odds, tol
 from freewill.domain.guarantees.promises import as_odds
 from freewill.errors import FreewillError, printable
 from freewill.stats.choice.aware import ChoiceAwareEstimate, aware_of
-from freewill.stats.efficient import OneStep, split_of
 from freewill.stats.evidence import by_attribute, names_of
+from freewill.stats.information import OneStep, split_of
 
 _LARGEST = 512
 """Values up to which a choice law is fitted for this alone."""

@@ -16,9 +16,9 @@ from freewill.stats.difference import (
     smooth_differences,
     weighted_chi_square_tail,
 )
-from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import slope_at
 from freewill.stats.evidence import Evidence
+from freewill.stats.information import OneStep
 
 ROUNDING = 1e-12
 """Variances of a score, beside the squares of differences, that are rounding alone."""

@@ -10,9 +10,8 @@ from scipy.special import ndtri
 from freewill.core.types import FloatArray
 from freewill.numeric.operators.moments import about_mean
 from freewill.stats.covariance import OnRow
-from freewill.stats.efficient import Estimated, OneStep
 from freewill.stats.evidence import Evidence
-from freewill.stats.information import Shape, information_at, pulled
+from freewill.stats.information import Estimated, OneStep, Shape, information_at, pulled
 from freewill.stats.intervals import Intervals, answered, band, intervals_about
 from freewill.stats.weights import Weights
 

@@ -19,11 +19,10 @@ from freewill.domain.mechanisms.each import Silent
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.choice.check import Check, check_choice
-from freewill.stats.efficient import OneStep, marginal_fits, split_of
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence, by_attribute, names_of, too_small
 from freewill.stats.functionals import checked_level
-from freewill.stats.information import several_people
+from freewill.stats.information import OneStep, marginal_fits, several_people, split_of
 from freewill.stats.laws.departures import Explained, StickingOut, explained, sticking_out
 from freewill.stats.laws.group_laws import epsilon_of
 from freewill.stats.laws.residuals import Crowd, Residuals, choice_law

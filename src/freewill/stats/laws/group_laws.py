@@ -10,9 +10,8 @@ from freewill.core.types import FloatArray, IntArray, Reports
 from freewill.domain.mechanisms.base import Mechanism, held_beside_epsilon
 from freewill.domain.outputs import listed_numbers
 from freewill.errors import FreewillError
-from freewill.numeric.operators.moments import SetChances
+from freewill.numeric.operators.moments import SetChances, root_of
 from freewill.stats.groups import Group
-from freewill.stats.information import root_of
 
 _EPSILON_STEP = 1e-3
 """Share of epsilon by which it is moved to see how the law moves."""

@@ -10,10 +10,9 @@ from scipy.special import ndtr
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.stats.choice.model import ChoiceModel
-from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import Start, default_tolerance, slope_at, theta_of
 from freewill.stats.evidence import Evidence
-from freewill.stats.information import inverse_on_simplex, pulled
+from freewill.stats.information import OneStep, inverse_on_simplex, pulled
 from freewill.stats.laws.group_laws import GroupLaw, law_of
 
 if TYPE_CHECKING:
