@@ -131,8 +131,6 @@ from freewill.stats.evidence import Evidence as Evidence
 from freewill.stats.evidence import Period as Period
 from freewill.stats.evidence import merge as merge
 from freewill.stats.evidence import with_periods as with_periods
-from freewill.stats.explanations import Hypothesis as Hypothesis
-from freewill.stats.explanations import Misfit as Misfit
 from freewill.stats.fit import Fit as Fit
 from freewill.stats.fit import fit as fit
 from freewill.stats.fit import one_step as one_step
@@ -146,6 +144,8 @@ from freewill.stats.intervals import Intervals as Intervals
 from freewill.stats.intervals import intervals as intervals
 from freewill.stats.laws.check import FitCheck as FitCheck
 from freewill.stats.laws.check import check_fit as check_fit
+from freewill.stats.misfit import Hypothesis as Hypothesis
+from freewill.stats.misfit import Misfit as Misfit
 from freewill.stats.misfit import explain_misfit as explain_misfit
 from freewill.stats.planning.mechanisms import MechanismComparison as MechanismComparison
 from freewill.stats.planning.mechanisms import compare_mechanisms as compare_mechanisms

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from choice_cases import BITS, MIXED, chosen, slope_of
-from freewill.stats.choice.separate import Separate
+from freewill.stats.choice.aware import Separate
 from freewill.stats.information import OneStep
 from profiles import examples
 

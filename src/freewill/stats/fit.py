@@ -15,9 +15,8 @@ from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, printable, several
 from freewill.numeric.simplex import project
 from freewill.numeric.solvers.likelihood import OnStep, Status, one_blas_thread
-from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware
+from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_aware, choice_odds
 from freewill.stats.choice.check import ChoiceCheck, check_choice, each_level
-from freewill.stats.choice.odds import choice_odds
 from freewill.stats.choice.sensitivity import sensitivity as sensitivity_of
 from freewill.stats.choice.sensitivity import unnoticed
 from freewill.stats.compare import compare as compare_fits

@@ -19,8 +19,13 @@ from freewill.core.types import BoolArray, FloatArray, distribution, refuse_beyo
 from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism, moments_together
 from freewill.errors import EvidenceError, ParameterError, closest, printable, several, shown
-from freewill.numeric.operators.moments import Moments, about_mean, effective_share
-from freewill.numeric.operators.shared_moments import merged, powers_of
+from freewill.numeric.operators.moments import (
+    Moments,
+    about_mean,
+    effective_share,
+    merged,
+    powers_of,
+)
 from freewill.numeric.solvers.likelihood import OnStep
 from freewill.stats.covariance import FACTORED, LOST, OnRow, SolvedCovariance
 from freewill.stats.estimators.estimate import (

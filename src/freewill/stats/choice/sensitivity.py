@@ -11,8 +11,7 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import is_line
 from freewill.errors import EvidenceError, FreewillError, ParameterError, printable, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
-from freewill.stats.choice.check import check_choice, preference
-from freewill.stats.choice.scores import NEGLIGIBLE, ROUNDING, Scores
+from freewill.stats.choice.check import NEGLIGIBLE, ROUNDING, Scores, check_choice, preference
 from freewill.stats.difference import weighted_chi_square_tail
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence, names_of, too_small
