@@ -200,7 +200,8 @@ def raster_of(alphabet: Any) -> Raster | None:
     """
     if alphabet.plane is not None:
         refuse_vast(alphabet)
-        return Raster(*alphabet.plane, np.arange(alphabet.size))
+        rows, columns = alphabet.plane
+        return Raster(rows, columns, np.arange(alphabet.size))
     raster: Raster | None = getattr(alphabet, "raster", None)
     return raster
 
