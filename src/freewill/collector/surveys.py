@@ -89,27 +89,6 @@ def numbers_of(view: Reader, own: str, offered: int) -> dict[str, dict[str, int]
     return {start: {key: number for _, key, number in some} for start, some in by_period}
 
 
-def periods_of(view: Reader, own: str, offered: Mapping[str, Mechanism]) -> tuple[Period, ...]:
-    """Return the periods of a survey in a store, after checking that all of it is there."""
-    ids = {mechanism.id for mechanism in offered.values()}
-    numbers = numbers_of(view, own, len(ids))
-    fine = (
-        isinstance(start, str)
-        and (not start or is_day(start))
-        and some.keys() == ids
-        and all(type(number) is int for number in some.values())
-        for start, some in numbers.items()
-    )
-    if not numbers or not all(fine):
-        raise not_itself(own)
-    if view.version < FIRST_WITH_PERIODS:
-        # It does not say it: the first day on which somebody answered.
-        query = "SELECT min(day) FROM days WHERE mechanism = ?"
-        days = [day for number in numbers[""].values() for (day,) in view.rows(query, (number,))]
-        numbers = {min(filter(is_day, filter(None, days)), default=""): numbers[""]}
-    return tuple(Period(start, offered, some) for start, some in numbers.items())
-
-
 def spans_of(periods: Iterable[Period]) -> list[tuple[str, str | None, list[Period]]]:
     """Return the periods of all rounds by their first days, each until the next; the last goes on.
 
@@ -350,6 +329,28 @@ class StoredSurvey:
         picked = [(end, one) for start, end, one in self.spans if start in some]
         periods = chain.from_iterable(one.periods for _, one in picked)
         return replace(self, periods=tuple(periods), until=picked[-1][0])
+
+
+def stored_under(view: Reader, own: str, survey: Survey, closed: str | None = None) -> StoredSurvey:
+    """Return what a store has of a survey under an id, after checking that all of it is there."""
+    ids = {mechanism.id for mechanism in survey.mechanisms.values()}
+    numbers = numbers_of(view, own, len(ids))
+    fine = (
+        isinstance(start, str)
+        and (not start or is_day(start))
+        and some.keys() == ids
+        and all(type(number) is int for number in some.values())
+        for start, some in numbers.items()
+    )
+    if not numbers or not all(fine):
+        raise not_itself(own)
+    if view.version < FIRST_WITH_PERIODS:
+        # It does not say it: the first day on which somebody answered.
+        query = "SELECT min(day) FROM days WHERE mechanism = ?"
+        days = [day for number in numbers[""].values() for (day,) in view.rows(query, (number,))]
+        numbers = {min(filter(is_day, filter(None, days)), default=""): numbers[""]}
+    periods = (Period(start, survey.mechanisms, some) for start, some in numbers.items())
+    return StoredSurvey(own, survey, tuple(periods), closed)
 
 
 def people_by_day(view: Reader, stored: StoredSurvey) -> dict[str, dict[str, int]]:
