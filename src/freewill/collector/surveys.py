@@ -89,18 +89,6 @@ def numbers_of(view: Reader, own: str, offered: int) -> dict[str, dict[str, int]
     return {start: {key: number for _, key, number in some} for start, some in by_period}
 
 
-def spans_of(periods: Iterable[Period]) -> list[tuple[str, str | None, list[Period]]]:
-    """Return the periods of all rounds by their first days, each until the next; the last goes on.
-
-    >>> [(start, end) for start, end, _ in spans_of([Period("2026-11-16", {}, {})])]
-    [('2026-11-16', None)]
-    """
-    begun = sorted((one for one in periods if one.start), key=attrgetter("start"))
-    by_start = [(start, list(some)) for start, some in groupby(begun, attrgetter("start"))]
-    ends = [*(start for start, _ in by_start[1:]), None]
-    return [(start, end, some) for (start, some), end in zip(by_start, ends, strict=False)]
-
-
 class Days(NamedTuple):
     """Days that are asked about: the first and the last one, nothing where all are meant."""
 
@@ -315,10 +303,16 @@ class StoredSurvey:
 
     @property
     def spans(self) -> list[tuple[str, str | None, "StoredSurvey"]]:
-        """Its periods: the first day, that of the next one, and what all rounds have of it."""
+        """Its periods: the first day, that of the next one, and what all rounds have of it.
+
+        The last one goes on.
+        """
+        begun = sorted((one for one in self.periods if one.start), key=attrgetter("start"))
+        by_start = [(start, tuple(some)) for start, some in groupby(begun, attrgetter("start"))]
+        ends = [*(start for start, _ in by_start[1:]), self.until]
         return [
-            (start, end or self.until, replace(self, periods=tuple(some), until=end or self.until))
-            for start, end, some in spans_of(self.periods)
+            (start, end, replace(self, periods=some, until=end))
+            for (start, some), end in zip(by_start, ends, strict=False)
         ]
 
     def within(self, days: Days) -> "StoredSurvey":
@@ -388,7 +382,7 @@ def _ordered(rows: Iterable[tuple[Any, Any]], kind: type) -> Iterator[tuple[Any,
 
 def days_of(stored: StoredSurvey) -> dict[str, str | None]:
     """Return which days the periods of a survey cover, as JSON has it; the last one may go on."""
-    starts = [start for start, _, _ in spans_of(stored.periods)]
+    starts = [start for start, _, _ in stored.spans]
     return {"from": min(starts, default=None), "to": stored.until and day_before(stored.until)}
 
 
