@@ -17,8 +17,7 @@ from freewill.errors import FreewillError, several, shown
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.functionals import weights_of
 from freewill.stats.information import DENSE
-from freewill.stats.planning.design import REACH, Design, needed_for_interval
-from freewill.stats.planning.distances import MOST_PEOPLE
+from freewill.stats.planning.design import MOST_PEOPLE, REACH, Design, needed_for_interval
 from freewill.stats.planning.plan import BLIND, advice_on_few
 
 if TYPE_CHECKING:

@@ -28,6 +28,18 @@ _RIDGE = 1e-11
 """Of a unit diagonal: well above the rounding of the information, and below all that it tells."""
 
 
+class ChoiceLaw(NamedTuple):
+    """Who chooses what, and the functions of the value by which it may be otherwise.
+
+    `choice` is c, [value, mechanism]; `functions` are [value, function], the constant not among
+    them; `scale` is the prior standard deviation of the coefficients.
+    """
+
+    choice: FloatArray
+    functions: FloatArray
+    scale: float
+
+
 @dataclass(frozen=True, eq=False)
 class Score:
     """What the reports say about the coefficients of a choice, and how surely, with theta unknown.
