@@ -15,11 +15,10 @@ from freewill.domain.draws.sources import Source
 from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy, Rows, row_by_row
 from freewill.domain.mechanisms.parameters import check_plane
 from freewill.errors import ParameterError
+from freewill.numeric.operators.around import KeptOperator, log_sums
 from freewill.numeric.operators.base import DenseOperator, Operator
 from freewill.numeric.operators.convolution import ConvolutionOperator
 from freewill.numeric.operators.folded_kernel import FoldedKernel
-from freewill.numeric.operators.kept import KeptOperator
-from freewill.numeric.operators.mapped import log_sums
 from freewill.numeric.operators.planar_rows import planar_rows
 from freewill.numeric.quadrature import gauss
 
@@ -355,7 +354,8 @@ def planar_law(
     present, again = np.unique(which * grid.size + outputs, return_inverse=True)
     kernel, output = np.divmod(present, grid.size)
     cells, rows = _remapped_to(grid, output)
-    return KeptOperator(ConvolutionOperator(cells, kernels, kernel[rows]), rows, grid.cells, again)
+    noise, entries = ConvolutionOperator(cells, kernels, kernel[rows]), np.arange(cells.size)
+    return KeptOperator(noise, rows, entries, np.ones(cells.size), again, grid.cells)
 
 
 def _remapped_to(grid: Grid, outputs: IntArray) -> tuple[IntArray, IntArray]:

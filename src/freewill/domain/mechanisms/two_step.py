@@ -18,8 +18,7 @@ from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.blocks import ReportRows, rows_of
-from freewill.numeric.operators.count_moments import CountMoments
-from freewill.numeric.operators.moments import Moments
+from freewill.numeric.operators.moments import CountMoments, Moments
 from freewill.numeric.operators.support import unpacked
 
 _CLOSE = 0.5
