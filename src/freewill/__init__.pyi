@@ -118,8 +118,6 @@ from freewill.stats.compare import Comparison as Comparison
 from freewill.stats.compare import compare as compare
 from freewill.stats.consistent import ConsistentTables as ConsistentTables
 from freewill.stats.consistent import consistent as consistent
-from freewill.stats.efficient import information as information
-from freewill.stats.efficient import one_step as one_step
 from freewill.stats.estimators.estimate import Estimate as Estimate
 from freewill.stats.estimators.estimate import unresolved_directions as unresolved_directions
 from freewill.stats.estimators.gibu import gibu as gibu
@@ -135,11 +133,13 @@ from freewill.stats.evidence import merge as merge
 from freewill.stats.evidence import with_periods as with_periods
 from freewill.stats.fit import Fit as Fit
 from freewill.stats.fit import fit as fit
+from freewill.stats.fit import one_step as one_step
 from freewill.stats.forged import SetAside as SetAside
 from freewill.stats.groups import Group as Group
 from freewill.stats.independence import Independence as Independence
 from freewill.stats.independence import independent as independent
 from freewill.stats.information import Information as Information
+from freewill.stats.information import information as information
 from freewill.stats.intervals import Intervals as Intervals
 from freewill.stats.intervals import intervals as intervals
 from freewill.stats.laws.check import FitCheck as FitCheck

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.stats.efficient import OneStep
-from freewill.stats.information import pulled
+from freewill.stats.information import OneStep, pulled
 from freewill.stats.laws import residuals
 from freewill.stats.laws.check import column
 from freewill.stats.laws.residuals import (

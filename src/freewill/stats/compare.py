@@ -15,12 +15,11 @@ from freewill.errors import EvidenceError, several
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.covariance import OnRow
 from freewill.stats.difference import equality, solves_of, written
-from freewill.stats.efficient import OneStep, fit_of
 from freewill.stats.estimators.estimate import Work
 from freewill.stats.evidence import COINCIDENCE, Evidence, fitted_sum, log_repeated, stirling
 from freewill.stats.functionals import checked_level, estimable
 from freewill.stats.groups import Group
-from freewill.stats.information import DENSE, advice_on_few, several_people
+from freewill.stats.information import DENSE, OneStep, advice_on_few, fit_of, several_people
 from freewill.stats.intervals import (
     band,
     checked_flag,

@@ -38,6 +38,8 @@ MOST_PARTS = 4096
 _LENGTH = 32
 FEWEST = 30
 """People of a group below whom its sums are not normal enough for a test."""
+_COMBINED = 1 << 14
+"""Records times combinations of mechanisms up to which a choice among all of them is fitted."""
 _NAMED = 8
 """Periods that an error names: the last of them."""
 _DAY = timedelta(days=1)
@@ -336,6 +338,29 @@ def refuse_unheld(evidence: Evidence, what: str) -> None:
         raise EvidenceError(
             f"{what} reads the reports a hundred times, and some stay in files: read them with a "
             f"larger hold=, or take fw.gibu, which reads them a few times."
+        )
+
+
+def refuse_several(evidence: Evidence, what: str) -> None:
+    """Refuse evidence of several questions, for what is about one."""
+    if isinstance(evidence, Evidence) and by_attribute(evidence):
+        first, second, *_ = attributes_of(evidence.alphabet)
+        raise EvidenceError(
+            f"{what} is about one question, and the evidence is about several, with a choice each: "
+            f"ask it of evidence.marginal({first!r}), then of evidence.marginal({second!r})."
+        )
+
+
+def refuse_combinations(evidence: Evidence, what: str) -> None:
+    """Refuse what fits a number for each record and combination of mechanisms, where it is slow."""
+    names = list(attributes_of(evidence.alphabet))
+    if names and evidence.alphabet.size * len(evidence.groups) > _COMBINED:
+        pair = ", ".join(map(repr, names[:2]))
+        raise EvidenceError(
+            f"{what} over {several(evidence.alphabet.size, 'record')} and "
+            f"{several(len(evidence.groups), 'combination')} of mechanisms would take very long: "
+            f"at most {_COMBINED:,} of both are fitted. Ask it of two attributes, "
+            f"evidence.marginal({pair}); fw.check_choice says which choice depends on which value."
         )
 
 

@@ -17,13 +17,12 @@ from freewill.stats.choice.aware import ChoiceAwareEstimate, aware_of, choice_aw
 from freewill.stats.choice.bases import ladder
 from freewill.stats.choice.check import preference
 from freewill.stats.difference import written
-from freewill.stats.efficient import OneStep, one_question, split_of
 from freewill.stats.estimators.estimate import Estimate, Start, default_tolerance
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, names_of, too_small
 from freewill.stats.forged import AtomModel, Forgery, Search, apart, in_words
 from freewill.stats.functionals import checked_level
-from freewill.stats.information import pulled, several_people
+from freewill.stats.information import OneStep, one_question, pulled, several_people, split_of
 from freewill.stats.laws.check import FitCheck, check_fit, fitted
 from freewill.stats.laws.residuals import Crowd, Residuals, epsilon_of
 

@@ -21,13 +21,12 @@ from freewill.numeric.solvers.likelihood import (
     one_blas_thread,
 )
 from freewill.stats.choice.aware import ChoiceAwareEstimate
-from freewill.stats.efficient import OneStep, refuse_several
 from freewill.stats.estimators.estimate import Estimate, checked_run, described
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, checked_evidence
+from freewill.stats.evidence import Evidence, checked_evidence, refuse_several
 from freewill.stats.forged import AtomModel, Forgery, SetAside, apart, in_words, watched
 from freewill.stats.groups import Group, name_of
-from freewill.stats.information import Information, several_people
+from freewill.stats.information import Information, OneStep, several_people
 from freewill.stats.intervals import Intervals, intervals
 from freewill.stats.misfit import FORGED, Misfit, judged
 

@@ -17,11 +17,10 @@ from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.choice.check import holm
 from freewill.stats.compare import Body, refuse_shared
 from freewill.stats.difference import Change, Lines, Pooled, change, written
-from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import Work
 from freewill.stats.evidence import Evidence, checked_evidence, some_of
 from freewill.stats.functionals import checked_level, estimable, functionals_of
-from freewill.stats.information import FEW
+from freewill.stats.information import FEW, OneStep
 from freewill.stats.intervals import Intervals, checked_flag, intervals
 from freewill.stats.weights import Fractions, Nonlinear, Quantiles
 

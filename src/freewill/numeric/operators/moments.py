@@ -633,3 +633,9 @@ def effective_share(shares: FloatArray, variances: FloatArray) -> FloatArray:
     # In units of the largest: squares of tiny variances are 0.
     scaled = np.divide(variances, most, out=np.ones_like(variances), where=most > 0)
     return np.asarray((shares @ scaled) ** 2 / (shares @ scaled**2))
+
+
+def root_of(covariance: FloatArray) -> FloatArray:
+    """Return R with R R' the covariance, however little of it is more than rounding."""
+    roots, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(roots, 0.0)))

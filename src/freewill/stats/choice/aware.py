@@ -40,12 +40,17 @@ from freewill.stats.choice.fit import (
 )
 from freewill.stats.choice.model import ChoiceLaw, ChoiceModel
 from freewill.stats.covariance import OnRow
-from freewill.stats.efficient import Estimated, OneStep, refuse_combinations, split_of
 from freewill.stats.estimators.estimate import Estimate, Work, checked_run, described
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, by_attribute, checked_evidence, names_of
+from freewill.stats.evidence import (
+    Evidence,
+    by_attribute,
+    checked_evidence,
+    names_of,
+    refuse_combinations,
+)
 from freewill.stats.groups import name_of
-from freewill.stats.information import Shape, information_at, pulled
+from freewill.stats.information import Estimated, OneStep, Shape, information_at, pulled, split_of
 from freewill.stats.intervals import Intervals, answered, band, intervals_about
 from freewill.stats.weights import Weights
 

@@ -21,11 +21,10 @@ from freewill.stats.difference import (
     weighted_chi_square_tail,
     written,
 )
-from freewill.stats.efficient import OneStep, split_of
 from freewill.stats.estimators.estimate import Start, slope_at
 from freewill.stats.evidence import Evidence, by_attribute, names_of, too_small
 from freewill.stats.functionals import checked_level
-from freewill.stats.information import several_people
+from freewill.stats.information import OneStep, several_people, split_of
 
 ROUNDING = 1e-12
 """Variances of a score, beside the squares of differences, that are rounding alone."""

@@ -21,12 +21,11 @@ from freewill.errors import EvidenceError, FreewillError, ParameterError, printa
 from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.choice.aware import ChoiceAwareEstimate, choice_law
 from freewill.stats.choice.check import Check, check_choice
-from freewill.stats.efficient import OneStep, marginal_fits, split_of
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence, by_attribute, names_of, too_small
 from freewill.stats.functionals import checked_level
 from freewill.stats.groups import Group, grouped
-from freewill.stats.information import several_people
+from freewill.stats.information import OneStep, marginal_fits, several_people, split_of
 from freewill.stats.laws.residuals import (
     LEFT,
     Crowd,

@@ -13,13 +13,12 @@ from freewill.core.types import BoolArray, FloatArray, IntArray, Reports
 from freewill.domain.mechanisms.base import Mechanism, held_beside_epsilon
 from freewill.domain.outputs import listed_numbers
 from freewill.errors import FreewillError
-from freewill.numeric.operators.moments import SetChances
+from freewill.numeric.operators.moments import SetChances, root_of
 from freewill.stats.choice.model import ChoiceLaw, ChoiceModel
-from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import Start, default_tolerance, slope_at, theta_of
 from freewill.stats.evidence import Evidence
 from freewill.stats.groups import Group
-from freewill.stats.information import inverse_on_simplex, pulled, root_of
+from freewill.stats.information import OneStep, inverse_on_simplex, pulled
 
 _EPSILON_STEP = 1e-3
 """Share of epsilon by which it is moved to see how the law moves."""
