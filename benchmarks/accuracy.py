@@ -11,7 +11,7 @@ from benchmarks import instances
 from benchmarks.harness import Figure, Row
 from benchmarks.instances import Instance
 from freewill.paper import mixtures as paper
-from freewill.paper.methods import GIBU, IBU_M, INV_M, INV_R, RAP_M, RAP_R
+from freewill.paper.panels import GIBU, IBU_M, INV_M, INV_R, RAP_M, RAP_R
 from freewill.stats.estimators.methods import Method
 
 _SEEDS = 20

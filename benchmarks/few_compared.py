@@ -19,7 +19,7 @@ import freewill as fw
 from benchmarks.comparison import moved
 from benchmarks.simulated import options, tabulate
 from freewill.core.types import FloatArray
-from freewill.stats.equality import equality
+from freewill.stats.difference import equality
 
 Body = tuple[tuple[Any, int], ...]
 _LINE, _AGES = fw.Linear(0, 19), fw.Linear(0, 99)

@@ -9,10 +9,10 @@ import sys
 import numpy as np
 
 import freewill as fw
-from freewill.paper.methods import GIBU, INV_M, Sample
 from freewill.paper.mixtures import MIXTURES
-from freewill.paper.places import load
-from freewill.paper.settings import settings
+from freewill.paper.panels import GIBU, INV_M
+from freewill.paper.places import load, settings
+from freewill.paper.runner import Sample
 
 SEEDS = 20
 LEAST = 1e-9

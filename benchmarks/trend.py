@@ -23,9 +23,9 @@ import numpy as np
 import freewill as fw
 from benchmarks import pages
 from freewill.core.types import FloatArray
-from freewill.stats.change import Pooled, change
+from freewill.stats.difference import Pooled, change
+from freewill.stats.estimators.estimate import Work
 from freewill.stats.trend import linearised
-from freewill.stats.work import Work
 
 _LEVEL = 0.05
 _BANDS = 5

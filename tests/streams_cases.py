@@ -3,7 +3,7 @@
 import numpy as np
 
 import freewill as fw
-from freewill.stats.streams import Block, Held, Stream
+from freewill.stats.groups import Block, Held, Stream
 from report_cases import drawn, wide_survey
 
 SURVEY = wide_survey()

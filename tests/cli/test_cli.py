@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tools.cli_reference import reference
 from typer.testing import CliRunner
 
 import freewill as fw
@@ -14,7 +15,6 @@ from cli_cases import AGES, MENU, OFFERED, refused, run, run_json
 from freewill.cli import app
 from freewill.cli.application import COMMANDS, command, main
 from freewill.cli.options import parse_alphabet
-from freewill.cli.reference import reference
 from freewill.cli.standard import standard_input, standard_output
 
 
@@ -89,7 +89,7 @@ def test_an_estimate_on_a_line_leaves_large_parts_of_scipy_alone(tmp_path):
 
 def test_the_reference_is_up_to_date():
     written = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
-    assert written == reference(), "run: python -m freewill.cli.reference > docs/cli.md"
+    assert written == reference(), "run: python -m tools.cli_reference > docs/cli.md"
 
 
 def test_the_reference_names_every_option():

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import freewill as fw
 from cli_cases import refused, run, run_json
 from freewill.cli import app
-from freewill.cli.offers import offer
+from freewill.cli.init import offer
 from freewill.cli.options import parse_alphabet
 from freewill.domain.guarantees.audit import audit
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import freewill as fw
 from cli_cases import AGES, CITY, MENU, OFFERED, refused
 from freewill.cli import analysis, application, compare, inputs, options, show, standard, values
-from freewill.cli.obfuscate import parse_shares
-from freewill.cli.offers import offer
+from freewill.cli.init import offer
+from freewill.cli.questions import parse_shares
 from freewill.errors import FreewillError, ParameterError, SpecError
 from freewill.numeric.solvers.likelihood import Step
 
@@ -221,8 +221,9 @@ def test_types_are_told_in_words():
 
 def test_shares_of_mechanisms_are_weights_by_name():
     survey = fw.Survey(AGES, OFFERED)
-    assert parse_shares([], survey).tolist() == [0.25] * 4
-    assert parse_shares(["bits=1", "careful=2", "bits=1"], survey).tolist() == [0.5, 0, 0.5, 0]
+    assert parse_shares([], survey) == {}
+    shares = parse_shares(["bits=1", "careful=2", "bits=1"], survey)[""]
+    assert [*shares.values()] == [0.5, 0, 0.5, 0]
     for texts, fault in ((["bit=1"], "'bit'"), (["bits=0"], "all 0"), (["bits=-1"], "-1")):
         with pytest.raises(FreewillError, match=fault):
             parse_shares(texts, survey)

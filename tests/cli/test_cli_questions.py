@@ -115,14 +115,19 @@ def test_obfuscate_draws_what_was_chosen(travel, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--mechanism", "age=shy"], "'age' offers 'careful', 'open', 'no answer', and not 'shy'"),
-        (["--mechanism", "income=open"], "no question 'income'"),
+        (
+            ["--mechanism", "age=shy"],
+            "age=shy: mechanism 'shy' is not on offer: expected one of 'careful', 'open'",
+        ),
+        (["--mechanism", "income=open"], "the questions are age, commute"),
         (["--mechanism", "age=open", "--mechanism", "age=careful"], "comes twice"),
         (["--mechanism", "age=open", "--choice", "age=chosen"], "take one"),
         (["--choice", "chosen"], "expected a question and a column"),
         (["--choice", "age=ride"], "mechanism 'bicycle' is not on offer"),
-        (["--share", "open=1"], "QUESTION.NAME=WEIGHT"),
-        (["--share", "age.shy=1"], "QUESTION.NAME=WEIGHT"),
+        (["--share", "open=1"], "--share of 'open': expected one of age.careful, age.open, "),
+        (["--share", "age.shy=1"], "--share of 'age.shy': expected one of age.careful, "),
+        (["--share", "age.open"], "expected NAME=WEIGHT, such as age.careful=0.5"),
+        (["--share", "age.open=0"], "weights are all 0"),
         (["--epsilon", "age"], "families"),
         (["-c", "income=ride"], "expected a question and a column"),
     ],
@@ -257,7 +262,7 @@ def test_plan_of_a_table(travel):
     path = travel / "survey.json"
     refuses(["plan", path], "say by --table which one or two of age, commute")
     refuses(["plan", path, "--table", "ride"], "no attribute 'ride'")
-    refuses(["plan", path, "--table", "age", "--share", "open=1"], "QUESTION.NAME=WEIGHT")
+    refuses(["plan", path, "--table", "age", "--share", "open=1"], "expected one of age.careful")
     one = said("plan", path, "--table", "commute", "--people", "1000", "--of", "shares")
     assert "1,000" in one
     told = run_json(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from cli_cases import AGES, OFFERED, refused, run
-from freewill.cli.obfuscate import parse_shares
 from freewill.cli.options import parse_alphabet
+from freewill.cli.questions import parse_shares
 from freewill.core.texts import number, whole
 from freewill.domain.alphabets.base import encode_texts
 from freewill.domain.survey import Survey

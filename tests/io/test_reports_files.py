@@ -327,7 +327,7 @@ def test_wide_rows_stay_in_the_file_if_they_are_more_than_held(tmp_path):
 
 def test_evidence_of_many_batches_is_read_in_pieces(tmp_path, monkeypatch):
     monkeypatch.setattr(evidence_file, "_BATCH_ROWS", 7)
-    monkeypatch.setattr("freewill.stats.streams._BLOCK_BYTES", 100)
+    monkeypatch.setattr("freewill.stats.groups._BLOCK_BYTES", 100)
     path, survey = tmp_path / "e.parquet", wide_survey()
     evidence = expected(survey, drawn(survey, 300)) + expected(survey, drawn(survey, 90, 1))
     save_evidence(evidence, path)

@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
-from freewill.paper.forecast import Cell, Forecast
-from freewill.paper.methods import GIBU
+from freewill.paper.panels import GIBU
 from freewill.paper.results import Row
-from freewill.paper.runner import crew
+from freewill.paper.runner import Cell, Forecast, crew
 
 CELLS = [Cell("line", 100, seed, (GIBU,)) for seed in range(11)]
 

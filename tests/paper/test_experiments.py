@@ -15,12 +15,25 @@ from typer.testing import CliRunner
 import freewill as fw
 from freewill.cli import app
 from freewill.paper import mixtures, places
-from freewill.paper.methods import EM, GIBU, IBU_M, INV_M, RAP_M, Race, Sample
 from freewill.paper.mixtures import MIXTURES
-from freewill.paper.panels import FIGURES, FULL, PANELS, QUICK, Scale, plan
+from freewill.paper.panels import (
+    EM,
+    FIGURES,
+    FULL,
+    GIBU,
+    IBU_M,
+    INV_M,
+    PANELS,
+    QUICK,
+    RAP_M,
+    Race,
+    Scale,
+    plan,
+)
+from freewill.paper.places import binomial, settings
 from freewill.paper.reproduce import counts, reproduce
 from freewill.paper.results import Results, Row, Store
-from freewill.paper.settings import binomial, settings
+from freewill.paper.runner import Sample
 from freewill.paper.verdicts import stopped
 from freewill.stats.estimators.methods import Method
 

@@ -5,9 +5,9 @@ import heapq
 import numpy as np
 import pytest
 
-from freewill.paper.forecast import Cell, Forecast
-from freewill.paper.methods import EM, GIBU, IBU_M, Race
+from freewill.paper.panels import EM, GIBU, IBU_M, Race
 from freewill.paper.results import Row
+from freewill.paper.runner import Cell, Forecast
 
 WORKERS = 2
 

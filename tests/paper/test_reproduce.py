@@ -9,13 +9,11 @@ import pytest
 
 import freewill as fw
 from freewill.paper import reproduce as report
-from freewill.paper.methods import GIBU, IBU_M, IBU_R
 from freewill.paper.mixtures import MIXTURES
-from freewill.paper.panels import Scale, plan
-from freewill.paper.places import Crowd, synthetic_city
+from freewill.paper.panels import GIBU, IBU_M, IBU_R, Scale, plan
+from freewill.paper.places import Crowd, settings, synthetic_city
 from freewill.paper.reproduce import Outcome
 from freewill.paper.results import Results, Row, Store
-from freewill.paper.settings import settings
 from freewill.paper.verdicts import ratio_of
 from freewill.present import canvas
 

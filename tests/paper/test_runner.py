@@ -9,12 +9,11 @@ import pytest
 
 import freewill as fw
 from freewill.paper import runner
-from freewill.paper.forecast import Cell
-from freewill.paper.methods import EM, GIBU, IBU_M, RAP_M, RAP_R, Race, Sample
 from freewill.paper.mixtures import MIXTURES
-from freewill.paper.panels import PAPER, Scale, plan
+from freewill.paper.panels import EM, GIBU, IBU_M, PAPER, RAP_M, RAP_R, Race, Scale, plan
+from freewill.paper.places import settings
 from freewill.paper.results import Results, Row, Store
-from freewill.paper.settings import settings
+from freewill.paper.runner import Cell, Sample
 
 SCALE = Scale("small", (100, 200), 3, 12, 2, 2, 0.0)
 

@@ -11,11 +11,22 @@ import numpy as np
 import pytest
 
 from freewill.paper import tables
-from freewill.paper.methods import EARLY, EM, GIBU, IBU_M, IBU_M_EARLY, INV_M, Race
 from freewill.paper.mixtures import MIXTURES
-from freewill.paper.panels import PAPER, Plan, Scale, plan
+from freewill.paper.panels import (
+    EARLY,
+    EM,
+    GIBU,
+    IBU_M,
+    IBU_M_EARLY,
+    INV_M,
+    PAPER,
+    Plan,
+    Race,
+    Scale,
+    plan,
+)
+from freewill.paper.places import settings
 from freewill.paper.results import Results, Row
-from freewill.paper.settings import settings
 from freewill.paper.tables import Table, plain
 from freewill.paper.verdicts import Ratio, judge, ratio_of
 

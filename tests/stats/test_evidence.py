@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.stats.streams import Block, Held, Stream, Summary
+from freewill.stats.groups import Block, Held, Stream, Summary
 from problems import LINE, MIXTURES, random_truth, simulated
 
 

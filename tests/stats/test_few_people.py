@@ -19,14 +19,8 @@ from scipy.stats import binom
 from scipy.stats import t as student
 
 import freewill as fw
-from freewill.stats.efficient import fit_of
-from freewill.stats.reach import (
-    decided_by_few,
-    observed_powers,
-    reach_of,
-    reach_of_few,
-    with_observed,
-)
+from freewill.stats.information import decided_by_few, fit_of, observed_powers, with_observed
+from freewill.stats.intervals import reach_of, reach_of_few
 
 LINE = fw.Linear(0, 99)
 

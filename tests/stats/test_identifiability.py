@@ -15,8 +15,7 @@ from freewill.domain.mechanisms.shokri import Selection
 from freewill.domain.packed_outputs import Bits
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.support import BitOperator
-from freewill.stats.estimators.estimate import in_words
-from freewill.stats.estimators.identifiability import confounded_values, unresolved_directions
+from freewill.stats.estimators.estimate import confounded_values, in_words, unresolved_directions
 
 LINE, CITY = fw.Linear(0, 19), fw.Grid(6, 4, cell=0.5)
 LARGEST = {LINE: 5.0, CITY: fw.Shokri(CITY, 1.0).problem.largest_loss}
@@ -140,7 +139,7 @@ def test_hashed_reports_tell_all_values_apart(buckets) -> None:
 
 
 def test_no_other_kind_claims_it() -> None:
-    claimed = {kind.name for kind in mechanisms._KINDS if kind.full_rank is True}
+    claimed = {kind.name for kind in mechanisms.REGISTRY.values() if kind.full_rank is True}
     of_the_paper = {"k-rr", "rappor", "geometric", "planar-geometric", "identity"}
     bits = {"unary", "oue", "the", "local-hashing", "subset-selection", "hadamard-response"}
     two_steps = {"longitudinal-k-rr", "longitudinal-unary"}
@@ -204,12 +203,12 @@ def test_bits_that_cannot_be_listed_are_told_apart_or_not_known() -> None:
 
 
 def test_laws_too_large_to_look_at_are_not_known(monkeypatch) -> None:
-    from freewill.stats.estimators import identifiability  # noqa: PLC0415
+    from freewill.stats.estimators import estimate as room  # noqa: PLC0415
 
     vertex = observed(fw.Shokri(LINE, 3.5, selection="vertex"))
-    monkeypatch.setattr(identifiability, "_WORK", 20**3)
+    monkeypatch.setattr(room, "_WORK", 20**3)
     assert unresolved_directions(vertex) is not None
-    monkeypatch.setattr(identifiability, "_WORK", 20**3 - 1)
+    monkeypatch.setattr(room, "_WORK", 20**3 - 1)
     assert unresolved_directions(vertex) is None
     assert fw.gibu(vertex).unresolved is None
 
@@ -325,11 +324,11 @@ def test_every_estimator_that_does_not_refuse_names_them() -> None:
 
 
 def test_too_many_values_to_name_are_counted(monkeypatch) -> None:
-    from freewill.stats.estimators import identifiability  # noqa: PLC0415
+    from freewill.stats.estimators import estimate as room  # noqa: PLC0415
 
     vertex = observed(fw.Shokri(LINE, 3.5, selection="vertex"))
     assert confounded_values(vertex)
-    monkeypatch.setattr(identifiability, "_NAMING_WORK", 20**3 - 1)
+    monkeypatch.setattr(room, "_NAMING_WORK", 20**3 - 1)
     assert confounded_values(vertex) == ()
     assert fw.gibu(vertex).unresolved == 10
     assert str(fw.gibu(vertex)).endswith("10 directions of theta")

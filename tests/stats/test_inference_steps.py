@@ -8,7 +8,7 @@ import pytest
 
 import freewill as fw
 from freewill.core.progress import towards
-from freewill.stats.difference import transports_on
+from freewill.stats.compare import transports_on
 from problems import simulated
 
 LINE = fw.Linear(0, 19)

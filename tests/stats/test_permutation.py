@@ -8,10 +8,16 @@ from scipy.stats import fisher_exact
 
 import freewill as fw
 from freewill.stats import permutation
-from freewill.stats.difference import single_differences, smooth_differences
-from freewill.stats.equality import Scores, by_formula, equality, whitened
+from freewill.stats.difference import (
+    Pooled,
+    by_formula,
+    equality,
+    single_differences,
+    smooth_differences,
+    whitened,
+)
+from freewill.stats.estimators.estimate import Work
 from freewill.stats.permutation import p_value
-from freewill.stats.work import Work
 
 LINE = fw.Linear(0, 4)
 PEAK = np.array([0.1, 0.4, 0.3, 0.15, 0.05])
@@ -19,9 +25,9 @@ PEAK = np.array([0.1, 0.4, 0.3, 0.15, 0.05])
 
 def formula(one, other):
     """Return the p-value of many people."""
-    scores = Scores.of(one, other, Work(None))
-    rows = [smooth_differences(scores.mode, LINE), single_differences(scores.mode)]
-    score, covariance, _ = scores.along(np.concatenate(rows), Work(None))
+    pooled = Pooled.of([one, other], Work(None))
+    rows = [smooth_differences(pooled.mode, LINE), single_differences(pooled.mode)]
+    score, covariance, _ = pooled.along(np.concatenate(rows), Work(None))
     stages = whitened(covariance, [len(stage) for stage in rows])
     turned = np.concatenate(stages) @ score
     return by_formula(turned[None], [len(stage) for stage in stages])[0]

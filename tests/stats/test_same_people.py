@@ -15,8 +15,9 @@ from cli_cases import refused, run, run_json
 from freewill.errors import EvidenceError
 from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.io.reading import read
-from freewill.stats import provenance
-from freewill.stats.provenance import Body, contained, log_chance, own_part, shared_people
+from freewill.stats import evidence as evidence_room
+from freewill.stats.compare import Body, contained, log_chance, shared_people
+from freewill.stats.evidence import own_part
 
 AGES, MENU = fw.Linear(0, 29), fw.Categorical(["yes", "no"])
 MIXED = (fw.Geometric(AGES, 0.3), fw.KRR(AGES, 4.0))
@@ -119,7 +120,7 @@ def test_files_without_parts_or_with_nonsense_are_read(parts, tmp_path):
 
 
 def test_parts_have_a_limit(monkeypatch):
-    monkeypatch.setattr(provenance, "MOST_PARTS", 5)
+    monkeypatch.setattr(evidence_room, "MOST_PARTS", 5)
     assert len(fw.merge(week(200, seed) for seed in range(9)).parts) == 5
 
 

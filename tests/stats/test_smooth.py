@@ -12,9 +12,8 @@ import freewill as fw
 from freewill.errors import FreewillError
 from freewill.numeric.operators.base import probabilities
 from freewill.stats.estimators.estimate import likelihood_of
-from freewill.stats.sieves import Kernels, Sieves, degrees_of_freedom
-from freewill.stats.smooth import average, weighted
-from freewill.stats.streams import Block, Stream
+from freewill.stats.groups import Block, Stream
+from freewill.stats.smooth import Kernels, Sieves, average, degrees_of_freedom, weighted
 from problems import CITY, COIN, LINE, MIXTURES, expected, random_truth, simulated
 from profiles import examples
 from streams_cases import Split
@@ -34,27 +33,29 @@ def walk(size: int) -> np.ndarray:
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 30])
 @pytest.mark.parametrize("width", [0.0, 0.5, 1.3, 5.0, 40.0])
 def test_a_kernel_is_the_walk_after_the_square_of_its_width(size: int, width: float) -> None:
-    kernel = Kernels((1, size), (1.0, 1.0)).kernel(width)
+    kernel = Kernels.on(fw.Linear(1, size)).kernel(width)
     np.testing.assert_allclose(kernel, expm(width**2 * walk(size)), atol=1e-13)
 
 
 @pytest.mark.parametrize("sides", [(1.0, 1.0), (1.0, 2.5), (3.0, 1.0)])
 def test_a_kernel_on_a_grid_is_as_wide_in_kilometres_both_ways(sides: tuple[float, float]) -> None:
-    kernel = Kernels((4, 5), sides).kernel(1.7)
+    kernel = Kernels.on(fw.Grid(5, 4, cell=sides[::-1])).kernel(1.7)
     north, east = (expm((1.7 / side) ** 2 * walk(m)) for m, side in zip((4, 5), sides, strict=True))
     np.testing.assert_allclose(kernel, np.kron(north, east), atol=1e-13)
 
 
 def test_the_sides_of_a_cell_are_in_the_order_of_the_plane() -> None:
-    assert Kernels.on(fw.Grid(columns=6, rows=2, cell=(0.5, 2.0))) == Kernels((2, 6), (4.0, 1.0))
-    assert Kernels.on(fw.Linear(0, 50, step=5)) == Kernels((1, 11), (1.0, 1.0))
+    grid = Kernels.on(fw.Grid(columns=6, rows=2, cell=(0.5, 2.0)))
+    assert [(axis.cells, axis.side) for axis in grid.axes] == [(2, 4.0), (6, 1.0)]
+    (line,) = Kernels.on(fw.Linear(0, 50, step=5)).axes
+    assert (line.cells, line.side) == (11, 1.0)
 
 
 @pytest.mark.parametrize("cell", [(0.5, 100.0), (100.0, 0.5), (0.5, 0.5)])
 def test_a_grid_of_one_row_or_column_is_a_line(cell: tuple[float, float]) -> None:
-    line = Kernels((1, 30), (1.0, 1.0))
+    line = Kernels.on(fw.Linear(1, 30))
     row, column = Kernels.on(fw.Grid(30, 1, cell)), Kernels.on(fw.Grid(1, 30, cell))
-    assert row == line
+    np.testing.assert_array_equal(row.kernel(2.0), line.kernel(2.0))
     assert row.widths(4) == column.widths(4) == line.widths(4)
     np.testing.assert_array_equal(column.kernel(2.0), line.kernel(2.0))
     assert Kernels.on(fw.Grid(1, 1, cell)).widths(4) == []
@@ -67,7 +68,7 @@ def test_a_grid_of_one_row_or_column_is_a_line(cell: tuple[float, float]) -> Non
     st.lists(st.floats(0, 100), min_size=2, max_size=2),
 )
 def test_kernels_are_doubly_stochastic_and_add_up(rows, columns, side, widths) -> None:
-    kernels = Kernels((rows, columns), (1.0, side))
+    kernels = Kernels.on(fw.Grid(columns, rows, cell=(side, 1.0)))
     first, second = (kernels.kernel(width) for width in widths)
     assert first.min() >= 0
     np.testing.assert_allclose(first.sum(axis=0), 1, atol=1e-12)
@@ -77,7 +78,7 @@ def test_kernels_are_doubly_stochastic_and_add_up(rows, columns, side, widths) -
 
 
 def test_every_cell_may_have_its_own_width() -> None:
-    kernels, rng = Kernels((3, 4), (1.0, 2.0)), np.random.default_rng(0)
+    kernels, rng = Kernels.on(fw.Grid(4, 3, cell=(2.0, 1.0))), np.random.default_rng(0)
     widths = rng.uniform(0, 5, 12)
     kernel = kernels.kernel(widths)
     for cell, width in enumerate(widths):
@@ -87,7 +88,7 @@ def test_every_cell_may_have_its_own_width() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 6, 7, 100])
 def test_widths_reach_from_half_a_cell_to_a_sixth_of_the_side(size: int) -> None:
-    widths = Kernels((1, size), (1.0, 1.0)).widths(4)
+    widths = Kernels.on(fw.Linear(1, size)).widths(4)
     if size < 3:
         assert widths == []
     else:

@@ -7,9 +7,9 @@ import pytest
 
 import freewill as fw
 from freewill.numeric.operators.base import Sums
-from freewill.stats import streams
+from freewill.stats import groups
 from freewill.stats.estimators.estimate import passes_of
-from freewill.stats.streams import (
+from freewill.stats.groups import (
     Block,
     Held,
     Seen,
@@ -31,7 +31,7 @@ from streams_cases import BITS, PARTS, SURVEY, THETA, Split
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     """Let blocks hold a few hundred reports."""
-    monkeypatch.setattr(streams, "_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(groups, "_BLOCK_BYTES", 1000)
 
 
 def test_counts_weigh_reports_as_often_as_they_say():
@@ -65,7 +65,7 @@ def test_blocks_are_gathered_to_a_size_and_keep_every_report_and_count():
 
 
 def test_a_block_that_is_full_goes_on_at_once(monkeypatch):
-    monkeypatch.setattr(streams, "_BLOCK_BYTES", 8)
+    monkeypatch.setattr(groups, "_BLOCK_BYTES", 8)
     rows = np.arange(20, dtype=np.uint8).reshape(5, 4)
     found = list(gathered(Block("a", rows[[n]]) for n in range(5)))
     assert [block.outputs[:, 0].tolist() for block in found] == [[0, 4], [8, 12], [16]]
@@ -212,7 +212,7 @@ def test_blocks_put_together_keep_the_count_of_every_report():
 
 
 def test_memory_is_passed_over_in_pieces_with_their_counts(monkeypatch):
-    monkeypatch.setattr(streams, "_BLOCK_BYTES", 40)
+    monkeypatch.setattr(groups, "_BLOCK_BYTES", 40)
     outputs, counts = dict(PARTS)["bits"][:35], np.arange(1, 36)
     source = Held((Block(BITS.id, outputs, counts),))
     pieces = list(source.blocks())
@@ -222,11 +222,11 @@ def test_memory_is_passed_over_in_pieces_with_their_counts(monkeypatch):
     assert {piece.mechanism for piece in pieces} == {BITS.id}
     assert source.refused() == []
     # A report wider than a block is a block of its own.
-    monkeypatch.setattr(streams, "_BLOCK_BYTES", 3)
+    monkeypatch.setattr(groups, "_BLOCK_BYTES", 3)
     assert [len(piece.outputs) for piece in source.blocks()] == [1] * 35
     assert list(Held(()).blocks()) == []
     assert list(Held((Block(BITS.id, outputs[:0]),)).blocks()) == []
-    monkeypatch.setattr(streams, "_BLOCK_BYTES", 20)
+    monkeypatch.setattr(groups, "_BLOCK_BYTES", 20)
     small = Held((Block("a", np.arange(35, dtype=np.uint8).reshape(-1, 1)),))
     assert [len(piece.outputs) for piece in small.blocks()] == [20, 15]
 
@@ -301,6 +301,6 @@ def test_reports_in_memory_are_not_hashed_by_a_pass(monkeypatch):
     stream = Stream(Held((Block(BITS.id, outputs),)), BITS, 2000, 2000)
     part = StreamPart(stream.source, {BITS.id: stream}, 2000)
     part.sums(THETA, 0)
-    monkeypatch.setattr(streams, "checksum", None)
+    monkeypatch.setattr(groups, "checksum", None)
     part.sums(THETA, 0)
     assert sum(block.people for block in unchanged(stream.source, {BITS.id: stream})) == 2000

@@ -7,12 +7,9 @@ from pyarrow import parquet
 
 import freewill as fw
 from freewill.io.reading import read as read_all
-from freewill.stats import streams
+from freewill.stats import groups
 from freewill.stats.estimators.estimate import passes_of
-from freewill.stats.streams import (
-    Block,
-    Stream,
-)
+from freewill.stats.groups import Block, Stream
 from report_cases import expected, table_of
 from streams_cases import BITS, PARTS, SURVEY, THETA, Split
 
@@ -22,7 +19,7 @@ HERE = expected(SURVEY, PARTS)
 @pytest.fixture(autouse=True)
 def _small_blocks(monkeypatch):
     """Let blocks hold a few hundred reports."""
-    monkeypatch.setattr(streams, "_BLOCK_BYTES", 1000)
+    monkeypatch.setattr(groups, "_BLOCK_BYTES", 1000)
 
 
 def left_in(kind, folder):

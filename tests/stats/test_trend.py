@@ -8,13 +8,12 @@ from scipy.stats import chi2, chi2_contingency
 
 import freewill as fw
 from freewill.errors import EvidenceError, ParameterError
-from freewill.stats import change as changing
+from freewill.stats import difference as changing
 from freewill.stats import permutation
-from freewill.stats.change import Pooled, change
-from freewill.stats.equality import equality
+from freewill.stats.difference import Pooled, change, equality
+from freewill.stats.estimators.estimate import Work
 from freewill.stats.permutation import redrawn_tables
 from freewill.stats.trend import linearised
-from freewill.stats.work import Work
 
 LINE = fw.Linear(0, 9)
 MENU = fw.Categorical(["yes", "no", "maybe"])
@@ -99,7 +98,7 @@ def test_without_noise_the_test_is_that_of_a_table(monkeypatch):
 def test_two_periods_are_tested_as_two_bodies_are(monkeypatch):
     """The directions are chosen otherwise, and are the same where both have one mixture."""
     exact(monkeypatch)
-    monkeypatch.setattr("freewill.stats.equality.redrawn", lambda *_: [])
+    monkeypatch.setattr("freewill.stats.difference.redrawn", lambda *_: [])
     mechanisms = (fw.KRR(LINE, 2.0), fw.Geometric(LINE, 0.5))
     rng = np.random.default_rng(3)
     theta = np.full(10, 0.1)

@@ -18,28 +18,11 @@ from freewill.cli.show import BAD_INPUT, BUG, FAILED, complain
 from freewill.errors import FreewillError, IdentifiabilityError, printable, why
 
 COMMANDS = (
-    "init",
-    "plan",
-    "serve",
-    "qr",
-    "token",
-    "backup",
-    "verify",
-    "obfuscate",
-    "periods",
-    "collect",
-    "merge",
-    "estimate",
-    "compare",
-    "trend",
-    "check",
-    "menu",
-    "compare-mechanisms",
-    "calibrate",
-    "audit",
-    "explain",
-    "experiment",
-    "reproduce",
+    *("init", "plan", "serve", "qr", "token", "backup", "verify"),
+    *("obfuscate", "periods", "collect", "merge"),
+    *("estimate", "compare", "trend", "check"),
+    *("menu", "compare-mechanisms", "calibrate", "audit", "explain"),
+    *("experiment", "reproduce"),
 )
 TRACEBACK = "FREEWILL_TRACEBACK"
 _LONGEST_USAGE = 2000

@@ -1,5 +1,6 @@
 """`freewill estimate`: from reports or evidence to the distribution of the true values."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,23 +9,33 @@ import typer
 
 from freewill.cli import analysis
 from freewill.cli.analysis import AnyMethod
-from freewill.cli.estimate_records import Asked, draw_records, refuse_of_one_question, show_records
-from freewill.cli.inputs import evidence_of
+from freewill.cli.inputs import evidence_of, product_of
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, numeric, option
-from freewill.cli.questions import GivenValues, Of, needed_questions, parse_given, parse_of
-from freewill.cli.show import FAILED, bar_table, remark, room_beside, say, say_json, say_raw
+from freewill.cli.questions import (
+    GivenValues,
+    Of,
+    condition,
+    needed_questions,
+    parse_given,
+    parse_of,
+)
+from freewill.cli.show import FAILED, bar_table, remark, room_beside, say, say_json, say_raw, table
 from freewill.cli.standard import DASH, check_target
-from freewill.core.frames import csv_text
+from freewill.core.presented import csv_text
 from freewill.core.progress import progress
+from freewill.core.types import IntArray
 from freewill.domain.alphabets.base import attributes_of
 from freewill.errors import EvidenceError, ParameterError, printable, several
-from freewill.numeric.solvers.likelihood import Status
-from freewill.present.shares import Shares, advice, heading, is_quick, warning
+from freewill.numeric.solvers.likelihood import OnStep, Status
+from freewill.present.cross_table import ALL
+from freewill.present.distribution import Distribution
+from freewill.present.shares import Listed, Shares, advice, heading, is_quick, warning
 from freewill.present.words import as_commands, choice_lines, unresolved_text
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import check_choice
 from freewill.stats.estimators.estimate import Estimate, default_tolerance
-from freewill.stats.evidence import Evidence
+from freewill.stats.evidence import Evidence, refuse_vast_joint
+from freewill.stats.functionals import refuse_many
 from freewill.stats.information import several_people
 from freewill.stats.intervals import Intervals
 from freewill.stats.robust import RobustEstimate
@@ -32,6 +43,8 @@ from freewill.stats.robust import RobustEstimate
 _BAR = 30  # characters of the likeliest value's bar
 _LONGEST = 2000  # characters of a verdict, in which mechanisms are named
 _LEVEL = 0.95
+_FORM = "{:8.4%}"
+_MORE = "more with --rows 0, --csv or --json."
 
 Post = StrEnum("Post", ["PROJECT", "NORMALISE", "NONE"])
 """How a solution with negative components becomes a distribution."""
@@ -127,49 +140,86 @@ def estimate(
             f"--method choice-aware."
         )
     confidence = _LEVEL if level is None else level
-    condition = parse_given(given)
-    wanted = Asked(parse_of(of), condition, confidence if intervals else None, joint, rows)
-    needed = needed_questions(wanted.of, condition)
+    among, wanted = parse_given(given), parse_of(of)
+    needed = needed_questions(wanted, among)
     with evidence_of(sources, survey, engine, strict=strict, only=only, of=needed) as (
         evidence,
         left_out,
     ):
-        if condition or attributes_of(evidence.alphabet):
-            refuse_of_one_question(bins=bins, geojson=geojson, plot_choice=plot_choice)
-            asked, sure = wanted.answer(evidence, chosen)
-            show_records(asked, sure, wanted, as_json=as_json, as_csv=as_csv, left_out=left_out)
-            draw_records(asked, sure, plot, analysis.title_of(survey, asked.people))
-            _comment(asked.estimate, sure, _choice_doubt(asked.estimate, chosen))
-            return
+        records = bool(among or attributes_of(evidence.alphabet))
+        if records:
+            _refuse_of_one_question(bins=bins, geojson=geojson, plot_choice=plot_choice)
+            product_of(evidence, "--given")
+            refuse_vast_joint(evidence.alphabet)
+            condition(among, evidence.alphabet)  # read before the work, for it may be misspelt
         groups = analysis.groups_of(bins, evidence.alphabet)
         if intervals:
             several_people(evidence, "--intervals")
+        if intervals and not records:
             analysis.refuse_many_shares(groups, bins, "--intervals for {:,} shares")
         _check_pictures(evidence, geojson, plot_choice)
         estimated = chosen.run_shown(evidence)
-        shares = Shares(estimated, groups)
+        shares = _distribution(estimated, wanted, among) if records else Shares(estimated, groups)
         plain = not (to_screen or as_json or as_csv)
         with progress("computing intervals") as show:
             on_step = analysis.watching(show, default_tolerance(evidence))
-            sure = shares.intervals(confidence, joint, on_step) if intervals else None
+            sure = _intervals(shares, confidence, joint, on_step) if intervals else None
             unsure = _warning(shares, sure, confidence) if plain or intervals else ""
         doubt = _choice_doubt(estimated, chosen)
     if as_json:
         from freewill.present.document import to_dict  # noqa: PLC0415
 
-        say_json({**to_dict(shares, intervals=sure), **left_out})
+        result = estimated if records and not among else shares
+        say_json({**to_dict(result, intervals=sure), **left_out})
     elif as_csv:
         say_raw(csv_text(shares.columns(sure)))
+    elif isinstance(shares, Distribution):
+        _show_records(shares, sure, rows)
     elif plain:
         _show(shares, sure, rows, unsure)
     under = analysis.background_of(survey)
     if plot is not None:
         _draw(shares, sure, plot, analysis.title_of(survey, estimated.people), under)
-    if plot_choice is not None and isinstance(estimated, ChoiceAwareEstimate):
-        _draw_choices(estimated, plot_choice, confidence, under)
-    if geojson is not None:
+    _draw_choices(estimated, plot_choice, confidence, under)
+    if geojson is not None and isinstance(shares, Shares):
         _write_map(shares, sure, geojson, under)
     _comment(estimated, sure, unsure if not plain else "", doubt)
+
+
+def _refuse_of_one_question(**options: Any) -> None:
+    """Refuse options that are about one question, for an estimate of several."""
+    reasons = {
+        "bins": "it merges neighbours of one line or grid",
+        "geojson": "a map is of one question",
+        "plot_choice": "who chooses what is drawn for one question",
+    }
+    for name, given in options.items():
+        if given is not None:
+            raise ParameterError(
+                f"--{name.replace('_', '-')}: {reasons[name]}, and this is an estimate of several. "
+                f"Name one question by --of."
+            )
+
+
+def _intervals(
+    shares: Shares | Distribution, level: float, joint: bool, on_step: OnStep
+) -> Intervals:
+    """Return intervals of shares; refuse, of records, more than there is room for."""
+    if isinstance(shares, Distribution):
+        size = shares.estimate.alphabet.size
+        what = f"--intervals for {several(len(shares), 'share')}, of {several(size, 'record')},"
+        refuse_many(len(shares), size, what, "Ask for fewer questions by --of.")
+    return shares.intervals(level=level, joint=joint, on_step=on_step)
+
+
+def _distribution(
+    estimated: Estimate, of: tuple[str, ...], given: Mapping[str, list[str]]
+) -> Distribution:
+    """Return the distribution of some questions, among people with certain answers."""
+    if not given:
+        return estimated.marginal(*attributes_of(estimated.alphabet))
+    among = estimated.given(**condition(given, estimated.alphabet))
+    return among.marginal(*of) if of else among
 
 
 def _check_targets(
@@ -196,17 +246,29 @@ def _check_pictures(evidence: Evidence, geojson: Path | None, plot_choice: Path 
         refuse_crowd(evidence.alphabet, len(evidence.groups))
 
 
-def _draw(shares: Shares, sure: Intervals | None, path: Path, title: str, under: Any) -> None:
-    from freewill.present.plots import picture  # noqa: PLC0415
+def _draw(
+    shares: Shares | Distribution,
+    sure: Intervals | None,
+    path: Path,
+    title: str,
+    under: Any,
+) -> None:
+    """Write the picture: of one question, or of several a heat map or bars beside everybody's."""
+    if isinstance(shares, Distribution):
+        from freewill.present.records import picture_of  # noqa: PLC0415
 
-    looks = {"intervals": sure, "merged": shares.groups, "background": under}
-    picture(shares.estimate, path=path, title=title, **looks)
+        picture_of(shares, path=path, title=title, intervals=sure)
+    else:
+        from freewill.present.plots import picture  # noqa: PLC0415
+
+        looks = {"intervals": sure, "merged": shares.groups, "background": under}
+        picture(shares.estimate, path=path, title=title, **looks)
     analysis.say_drawn(path)
 
 
-def _draw_choices(
-    estimated: ChoiceAwareEstimate, path: Path, level: float, background: Any
-) -> None:
+def _draw_choices(estimated: Estimate, path: Path | None, level: float, background: Any) -> None:
+    if path is None or not isinstance(estimated, ChoiceAwareEstimate):
+        return
     from freewill.present.choices import choices  # noqa: PLC0415
 
     choices(estimated, path=path, level=level, background=background)
@@ -222,8 +284,10 @@ def _check_intervals(intervals: bool, level: float | None, joint: bool) -> None:
         analysis.check_level(level)
 
 
-def _warning(shares: Shares, sure: Intervals | None, level: float) -> str:
+def _warning(shares: Shares | Distribution, sure: Intervals | None, level: float) -> str:
     """Say how unsure the largest shares are, where people are few; nothing where many."""
+    if isinstance(shares, Distribution):
+        return ""
     # With a choice law one solve is of all values together, and a warning is not worth seconds.
     slow = isinstance(shares.estimate, ChoiceAwareEstimate) and not is_quick(shares.estimate)
     large = {"large": 0} if slow else {}
@@ -290,14 +354,42 @@ def _show(shares: Shares, sure: Intervals | None, rows: int, unsure: str) -> Non
     head = [str(estimated), *choice_lines(estimated), *([] if sure is None else [heading(sure)])]
     say("\n".join(head) + "\n")
     largest = shares.largest(rows or len(shares))
-    heads, lines = shares.lines(largest, sure, "{:8.4%}")
-    bars = shares.bars(largest, sure, room_beside([heads, *lines], _BAR))
-    # Solid up to what shares are at least, and shaded up to what they may be.
-    bar_table(heads, lines, ["█" * solid + "░" * more for solid, more in bars])
+    _show_bars(shares, largest, shares.lines(largest, sure, _FORM), sure)
     left = len(shares) - len(largest)
     if left:
         say(
             f"\n{several(len(largest), groups.what)} with "
-            f"{float(shares.shares[largest].sum()):.1%} of the people; "
-            f"{left:,} more with --rows 0, --csv or --json."
+            f"{float(shares.shares[largest].sum()):.1%} of the people; {left:,} {_MORE}"
         )
+
+
+def _show_bars(
+    shares: Listed,
+    places: IntArray,
+    table_of: tuple[list[str], list[list[str]]],
+    sure: Intervals | None,
+) -> None:
+    """Print shares with bars, solid up to what they are at least, shaded up to what they may be."""
+    heads, lines = table_of
+    bars = shares.bars(places, sure, room_beside([heads, *lines], _BAR))
+    bar_table(heads, lines, ["█" * solid + "░" * more for solid, more in bars])
+
+
+def _show_records(asked: Distribution, sure: Intervals | None, rows: int) -> None:
+    """Print the certificate and a distribution, as a cross table or value by value."""
+    say(f"{several(asked.people, 'person')}, {asked.estimate.alphabet}\n{asked.estimate}\n")
+    part = f" ({asked.share:.1%} of the people)" if asked.condition else ""
+    say(f"{printable(asked.title)}{part}\n")
+    if asked.is_small_table:
+        cross = asked.cross() if sure is None else asked.cross(sure.level, sure.joint)
+        heads = [" by ".join(cross.attributes), *cross.columns, ALL]
+        lines = [
+            [name, *(cross.cell(row, column) for column in range(len(heads) - 1))]
+            for row, name in enumerate([*cross.rows, ALL])
+        ]
+        table(heads, lines, numbers=range(1, len(heads)))
+        return
+    places = asked.largest(rows or len(asked))
+    _show_bars(asked, places, asked.lines(places, sure, _FORM, ("low", "high")), None)
+    if left := len(asked) - len(places):
+        say(f"\n{left:,} {_MORE}")

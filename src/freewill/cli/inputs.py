@@ -24,10 +24,9 @@ from freewill.errors import (
 )
 from freewill.io.evidence_file import is_evidence, load_evidence
 from freewill.io.files import files_of, identity
-from freewill.stats.evidence import Evidence, refuse_nobody
+from freewill.stats.evidence import Evidence, day, refuse_nobody, with_periods
 from freewill.stats.evidence import merge as added
 from freewill.stats.marginals import unfolded
-from freewill.stats.periods import day, with_periods
 
 if TYPE_CHECKING:
     from freewill.io.reading import Reading
@@ -228,7 +227,7 @@ def merged(sources: list[str], *, equal: bool = False) -> Evidence:
 
 
 def _refuse_shared_people(sources: list[str], loaded: list[Evidence]) -> None:
-    from freewill.stats.provenance import Body, shared_people  # noqa: PLC0415
+    from freewill.stats.compare import Body, shared_people  # noqa: PLC0415
 
     pairs = zip(loaded, sources, strict=True)
     bodies = [Body(evidence, source) for evidence, source in pairs if evidence.people]

@@ -1,26 +1,27 @@
 """`freewill obfuscate`: play the part of people's devices, on a file of true values."""
 
-import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
-from freewill.cli.obfuscate_answers import Choosing, announced, draw_answers, offered_name
-from freewill.cli.options import AsJson, SurveyPath, integral, load_survey, option, parse_pair
+from freewill.cli.options import AsJson, SurveyPath, integral, load_survey, option
+from freewill.cli.questions import by_question, chosen_mechanisms, parse_shares, questions_of
 from freewill.cli.show import remark, say, say_json, table
 from freewill.cli.standard import check_target, is_standard_output, standard_input, standard_output
 from freewill.cli.values import encode, read_columns
 from freewill.core.progress import progress
 from freewill.core.types import BoolArray, IntArray
 from freewill.domain.draws.sources import SystemGenerator
-from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.draws.tables import Table, whole_weights
+from freewill.domain.mechanisms.base import brief
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
-from freewill.errors import ParameterError, several, shown
+from freewill.errors import AlphabetError, ParameterError, raised_as, several, shown
 from freewill.io.writing import write_reports
 
 
@@ -103,86 +104,36 @@ def obfuscate(
     check_target(out, (".parquet", ".csv", ".ndjson"), "a file of reports", inputs)
     aside = is_standard_output(out, as_json=as_json, binary=False)
     offered = load_survey(survey)
+    choosing = Choosing.of(offered, mechanism or [], choice or [], share or [])
+    columns = _columns(column or [], offered)
+    epsilons = _epsilon_columns(epsilon, offered)
     rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
-    if isinstance(offered, Questionnaire):
-        refuse_epsilon(epsilon)
-        choosing = Choosing.of(offered, mechanism or [], choice or [], share or [])
-        with (
-            standard_input([str(values)]) as (source,),
-            progress("obfuscating"),
-            standard_output(out, ".csv") as target,
-        ):
-            answers = draw_answers(
-                Path(source), offered, column or [], choosing, rng, drop_outside=drop_outside
-            )
-            write_reports(target, answers.parts, survey=offered)
-        people: dict[str, dict[str, int]] = {
-            name: dict.fromkeys(own.mechanisms, 0) for name, own in offered.questions.items()
-        }
-        for chosen_names, reports in answers.parts:
-            for question, name in chosen_names.items():
-                people[question][name] += len(reports)
-        _show(people, answers.dropped, offered, out, seed, as_json=as_json, aside=aside)
-        return
-    column = _columns_of_one(column, choice, mechanism, share)
-    names = list(offered.mechanisms)
-    with standard_input([str(values)]) as (source,):
-        chosen_by = choice or []
-        texts = [*column, *chosen_by] if offered.alphabet.labels else chosen_by
-        wanted = _epsilon_columns(epsilon, offered)
-        given = read_columns(Path(source), [*column, *chosen_by, *wanted], texts)
-    indices, kept = encode(
-        offered.alphabet, given[: len(column)], column, drop_outside=drop_outside
-    )
-    choosing = Choosing(
-        {"": offered.names[offered_name(mechanism[0], offered)]} if mechanism else {},
-        {"": choice[0]} if choice else {},
-        {"": parse_shares(share or [], offered)},
-    )
-    own_choices = given[len(column)][kept] if choice else None
-    chosen = announced(choosing.chosen("", offered, own_choices, len(indices), rng), offered, rng)
-    order = rng.permutation(len(indices))
-    indices, chosen = indices[order], chosen[order]
-    epsilons = given[-1][kept][order] if wanted else None
-    with progress("obfuscating"), standard_output(out, ".csv") as target:
-        parts = [
-            (name, _drawn(offered.mechanisms[name], indices, chosen == number, epsilons, rng))
-            for number, name in enumerate(names)
-        ]
-        write_reports(target, parts, survey=offered)
-    people = {"": {name: len(reports) for name, reports in parts}}
-    _show(people, int((~kept).sum()), offered, out, seed, as_json=as_json, aside=aside)
-
-
-def _show(
-    people: Mapping[str, Mapping[str, int]],
-    dropped: int,
-    offered: Survey,
-    out: Path,
-    seed: int | None,
-    *,
-    as_json: bool,
-    aside: bool,
-) -> None:
-    """Say how many people chose what, of several questions for each."""
+    with (
+        standard_input([str(values)]) as (source,),
+        progress("obfuscating"),
+        standard_output(out, ".csv") as target,
+    ):
+        parts, dropped = _drawn(
+            Path(source), offered, columns, choosing, epsilons, rng, drop_outside=drop_outside
+        )
+        write_reports(target, ((names.get("", names), own) for names, own in parts), survey=offered)
+    people = {
+        question: dict.fromkeys(own.mechanisms, 0)
+        for question, own in questions_of(offered).items()
+    }
+    for names, drawn in parts:
+        for question, name in names.items():
+            people[question][name] += len(drawn)
     if seed is not None:
         remark(
             f"drawn with the seed {seed}: whoever guesses it takes the noise off these reports. "
             f"They are for tests and simulations, and protect nobody."
         )
     if as_json:
-        given = people.get("", people)
-        say_json({"out": str(out), "people": given, "dropped": dropped, "seed": seed})
+        counts = people.get("", people)
+        say_json({"out": str(out), "people": counts, "dropped": dropped, "seed": seed})
         return
-    questions = getattr(offered, "questions", {"": offered})
-    rows = [
-        [*filter(None, [question]), name, brief(made), f"{people[question][name]:,}", promise]
-        for question, own in questions.items()
-        for name, made in own.mechanisms.items()
-        for promise in [made.guarantee().short]
-    ]
-    heads = ["question", "name", "mechanism", "people", "promise"][-len(rows[0]) :]
-    table(heads, rows, numbers=(len(heads) - 2,), stderr=aside)
+    _show(people, offered, stderr=aside)
     if not aside:
         reports = several(sum(next(iter(people.values())).values()), "report")
         which = "" if "" in people else f" on {several(len(people), 'question')}"
@@ -191,67 +142,192 @@ def _show(
         remark(f"left out: {several(dropped, 'person')} outside {offered.alphabet}.")
 
 
-def _columns_of_one(
-    column: list[str] | None,
-    choice: list[str] | None,
-    mechanism: list[str] | None,
-    share: list[str] | None,
-) -> list[str]:
-    """Return the columns of one question, after checking the options that go with it."""
-    if not column:
-        raise ParameterError("--column is missing: which column has the values? --column age")
-    given = {"--choice": choice, "--mechanism": mechanism, "--share": share}
-    ways = [name for name, texts in given.items() if texts]
-    if len(ways) > 1:
-        raise ParameterError(f"{' and '.join(ways)} were both given: take one of them.")
-    for name in ("--choice", "--mechanism"):
-        if len(given[name] or ()) > 1:
-            raise ParameterError(f"{name} was given twice: the survey has one question.")
-    return column
-
-
-def refuse_epsilon(epsilon: str | None) -> None:
-    """Refuse a column of epsilons for several questions."""
-    if epsilon is not None:
-        raise ParameterError(
-            f"--epsilon {shown(epsilon)}: families, of which people choose an epsilon, are not yet "
-            f"mixed with other mechanisms question by question. Leave it out."
+def _show(people: Mapping[str, Mapping[str, int]], offered: Survey, *, stderr: bool) -> None:
+    """Print how many people chose what, of several questions for each."""
+    rows = [
+        [*filter(None, [question]), name, brief(made), f"{many:,}", made.guarantee().short]
+        for question, own in questions_of(offered).items()
+        for (name, made), many in zip(
+            own.mechanisms.items(), people[question].values(), strict=True
         )
+    ]
+    heads = ["question", "name", "mechanism", "people", "promise"][-len(rows[0]) :]
+    table(heads, rows, numbers=(len(heads) - 2,), stderr=stderr)
 
 
-def parse_shares(texts: list[str], survey: Survey) -> NDArray[np.float64]:
-    """Read NAME=WEIGHT texts into one share for each mechanism; none given means equal shares."""
-    names = list(survey.mechanisms)
-    weights = [0.0 if texts else 1.0] * len(names)
-    for text in texts:
-        name, weight = parse_pair(text, "--share", f"NAME=WEIGHT, such as {names[0]}=0.5", least=0)
-        weights[names.index(survey.names[offered_name(name, survey)])] += weight
-    total = sum(weights)
-    if not 0 < total < math.inf:
-        fault = "overflow; take smaller ones" if total else "are all 0; someone must choose"
-        raise ParameterError(f"--share: the weights {fault}.")
-    return np.array(weights) / total
+@dataclass(frozen=True)
+class Choosing:
+    """How people choose, by question: one mechanism for all, a column of names, or by chance."""
+
+    named: Mapping[str, str]
+    columns: Mapping[str, str]
+    shares: Mapping[str, Mapping[str, float]]
+
+    @classmethod
+    def of(
+        cls, survey: Survey, mechanism: list[str], choice: list[str], share: list[str]
+    ) -> "Choosing":
+        """Read the options; no question may be chosen for in two ways."""
+        named = chosen_mechanisms(mechanism, survey)
+        columns = by_question(choice, survey, "--choice")
+        shares = parse_shares(share, survey)
+        ways: dict[str, Mapping[str, Any]] = {
+            "--mechanism": named,
+            "--choice": columns,
+            "--share": shares,
+        }
+        for question in questions_of(survey):
+            both = " and ".join(way for way, some in ways.items() if question in some)
+            if " and " in both:
+                what = question and f" for {question!r}"
+                raise ParameterError(f"{both} both say what is chosen{what}: take one of them.")
+        return cls(named, columns, shares)
+
+    def used(
+        self, question: str, own: Survey, given: Mapping[str, Any], people: int, rng: Any
+    ) -> IntArray:
+        """Return the place of the mechanism that each person uses for a question."""
+        names = list(own.mechanisms)
+        if question in self.named:
+            chosen = np.full(people, names.index(self.named[question]))
+        elif question in self.columns:
+            head = question and f"--choice {question}={self.columns[question]}: "
+            with raised_as(ParameterError, head):
+                chosen = _places(given[self.columns[question]], own)
+        else:
+            shares = self.shares.get(question, dict.fromkeys(names, 1 / len(names)))
+            chosen = Table.of(whole_weights(np.array([*shares.values()]))).many(people, rng)
+        if own.cover is None:
+            return chosen
+        announced: IntArray = own.cover.announcement.obfuscate(chosen, rng)
+        return announced
+
+
+def _places(choices: Any, own: Survey) -> IntArray:
+    """Turn the names that people chose into places in the survey."""
+    try:
+        names = choices.astype(str)
+    except ValueError:  # bytes of no text, lists
+        raise ParameterError(
+            f"--choice: {shown(choices[0])} names no mechanism; expected a column of names."
+        ) from None
+    every = list(own.mechanisms)
+    present, where = np.unique(names, return_inverse=True)
+    for name in present.tolist():
+        own.find(name)
+    places = [every.index(own.names[name]) for name in present.tolist()]
+    return np.array(places, dtype=np.int64)[where]
+
+
+def _columns(given: list[str], survey: Survey) -> dict[str, list[str]]:
+    """Return the columns of each question: its own name, unless told; of a grid two are told."""
+    if not isinstance(survey, Questionnaire):
+        if not given:
+            raise ParameterError("--column is missing: which column has the values? --column age")
+        return {"": given}
+    named = by_question(given, survey, "--column")
+    columns = {}
+    for name, own in survey.questions.items():
+        axes = own.alphabet.axes
+        wanted = named.get(name, name)
+        columns[name] = wanted.split(",") if len(axes) > 1 and name in named else [wanted]
+        if len(columns[name]) != len(axes):
+            raise AlphabetError(
+                f"question {name!r}: values of {own.alphabet} stand in "
+                f"{several(len(axes), 'column')}. Give "
+                f"--column {name}={','.join(axis.upper() for axis in axes)}."
+            )
+    return columns
 
 
 def _epsilon_columns(epsilon: str | None, survey: Survey) -> list[str]:
     """Return the column of epsilons, if there is one and a mechanism to use them."""
-    if epsilon is not None and not any(m.chooses_epsilon for m in survey.mechanisms.values()):
+    if epsilon is None:
+        return []
+    if isinstance(survey, Questionnaire):
+        raise ParameterError(
+            f"--epsilon {shown(epsilon)}: families, of which people choose an epsilon, are not yet "
+            f"mixed with other mechanisms question by question. Leave it out."
+        )
+    if not any(made.chooses_epsilon for made in survey.mechanisms.values()):
         raise ParameterError(
             f"--epsilon {shown(epsilon)}: no mechanism of the survey lets people choose an "
             f"epsilon. A family does: docs/families.md."
         )
-    return [] if epsilon is None else [epsilon]
+    return [epsilon]
 
 
 def _drawn(
-    mechanism: Mechanism,
-    indices: IntArray,
-    who: BoolArray,
-    epsilons: NDArray[Any] | None,
-    rng: np.random.Generator,
-) -> Any:
-    """Draw the reports of some people, each at their own epsilon where they have one."""
-    if epsilons is None or not mechanism.chooses_epsilon:
-        return mechanism.obfuscate(indices[who], rng)
-    family: Any = mechanism
-    return family.obfuscate(indices[who], rng, epsilon=epsilons[who])
+    path: Path,
+    survey: Survey,
+    columns: Mapping[str, list[str]],
+    choosing: Choosing,
+    epsilon: list[str],
+    rng: Any,
+    *,
+    drop_outside: bool,
+) -> tuple[list[tuple[dict[str, str], Any]], int]:
+    """Read true values, and draw everybody's reports in random order, by what they chose.
+
+    Say how many people were left out.
+    """
+    questions = questions_of(survey)
+    texts = [
+        name
+        for question, some in columns.items()
+        if questions[question].alphabet.labels
+        for name in some
+    ]
+    chosen_in = [*choosing.columns.values()]
+    names = [*chain.from_iterable(columns.values()), *chosen_in, *epsilon]
+    given = dict(zip(names, read_columns(path, names, [*texts, *chosen_in]), strict=True))
+    values, kept = _encoded(columns, given, survey, drop_outside)
+    given = {name: column[kept] for name, column in given.items()}
+    chosen = {
+        question: choosing.used(question, own, given, values.size, rng)
+        for question, own in questions.items()
+    }
+    order = rng.permutation(values.size)
+    which = np.zeros(values.size, dtype=np.int64)
+    for question, own in questions.items():
+        combined = which * len(own.mechanisms) + chosen[question]
+        which = np.unique(combined, return_inverse=True)[1]
+    parts = []
+    for person in np.unique(which, return_index=True)[1].tolist():
+        picked = {name: [*own.mechanisms][chosen[name][person]] for name, own in questions.items()}
+        mechanism: Any = (
+            survey.chosen(picked)
+            if isinstance(survey, Questionnaire)
+            else survey.mechanisms[picked[""]]
+        )
+        who = order[which[order] == which[person]]
+        more = {}
+        if epsilon and mechanism.chooses_epsilon:
+            more["epsilon"] = given[epsilon[0]][who]
+        parts.append((picked, mechanism.obfuscate(values[who], rng, **more)))
+    return parts, int((~kept).sum())
+
+
+def _encoded(
+    columns: Mapping[str, list[str]],
+    given: Mapping[str, Any],
+    survey: Survey,
+    drop_outside: bool,
+) -> tuple[IntArray, BoolArray]:
+    """Return the value, or the record, of everybody whose values are inside, and who that is."""
+    kept, parts = np.ones(len(next(iter(given.values()))), dtype=np.bool_), []
+    for question, some in columns.items():
+        alphabet = questions_of(survey)[question].alphabet
+        with raised_as(AlphabetError, question and f"question {question!r}: "):
+            inside = encode(alphabet, [given[one] for one in some], some, drop_outside=drop_outside)
+        own = np.zeros(kept.size, dtype=np.int64)
+        own[inside.kept] = inside.indices
+        parts.append(own)
+        kept &= inside.kept
+    if not kept.any():
+        raise AlphabetError(
+            "nobody is left: every person has a value outside the alphabet of some question. Is "
+            "it the right survey, and are these the right columns?"
+        )
+    records: Any = survey.alphabet
+    return records.joined([own[kept] for own in parts]) if len(parts) > 1 else parts[0][kept], kept

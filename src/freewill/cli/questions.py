@@ -1,7 +1,7 @@
 """Options of surveys of several questions: which of them, given what, and who chose what."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,9 +10,7 @@ from freewill.cli.options import option, parse_list, parse_pair
 from freewill.domain.alphabets.base import Alphabet, attributes_of, encode_texts
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
-from freewill.errors import ParameterError, closest, printable, raised_as
-
-_POINT = "."
+from freewill.errors import ParameterError, closest, none_of, printable, raised_as
 
 Of = Annotated[
     str | None,
@@ -38,6 +36,11 @@ Table = Annotated[
 ]
 
 
+def questions_of(survey: Survey) -> Mapping[str, Survey]:
+    """Return the questions of a survey by their names; the only one of a survey has none."""
+    return survey.questions if isinstance(survey, Questionnaire) else {"": survey}
+
+
 def parse_of(text: str | None, option_name: str = "--of") -> tuple[str, ...]:
     """Read the names of questions between commas; of nothing, none.
 
@@ -47,27 +50,39 @@ def parse_of(text: str | None, option_name: str = "--of") -> tuple[str, ...]:
     return () if text is None else tuple(parse_list(text, option_name))
 
 
+def parse_named(
+    texts: Sequence[str], option_name: str, expected: str, names: Collection[str] | None = None
+) -> dict[str, str]:
+    """Read NAME=TEXT, each name once and, where these are known, one of the names that there are.
+
+    >>> parse_named(["age = 0..99"], "--ask", "a name and the answers, as age=0..99")
+    {'age': '0..99'}
+    """
+    read: dict[str, str] = {}
+    for text in texts:
+        name, _, rest = (part.strip() for part in text.partition("="))
+        if not (name and rest) or (names is not None and name not in names):
+            raise ParameterError(
+                f"{option_name} {printable(text)}: expected {expected}.{closest(name, names or ())}"
+            )
+        if name in read:
+            raise ParameterError(
+                f"{option_name} {printable(text)}: {name!r} comes twice, and may come once: "
+                f"expected {expected}."
+            )
+        read[name] = rest
+    return read
+
+
 def parse_given(texts: Sequence[str] | None) -> dict[str, list[str]]:
     """Read QUESTION=VALUE, or several values between commas.
 
     >>> parse_given(["commute=bus,car", "vote=yes"])
     {'commute': ['bus', 'car'], 'vote': ['yes']}
     """
-    given: dict[str, list[str]] = {}
-    for text in texts or ():
-        name, equals, values = text.partition("=")
-        if not (equals and name.strip() and values.strip()):
-            raise ParameterError(
-                f"--given {printable(text)}: expected a question and its value, as "
-                f"commute=bicycle, or several values, as commute=bus,car."
-            )
-        if name.strip() in given:
-            raise ParameterError(
-                f"--given {printable(text)}: {name.strip()!r} comes twice. Put all its values "
-                f"behind one equals sign, with commas between them."
-            )
-        given[name.strip()] = parse_list(values, "--given")
-    return given
+    expected = "a question and its value, as commute=bicycle, or several values, as commute=bus,car"
+    given = parse_named(texts or (), "--given", expected)
+    return {name: parse_list(values, "--given") for name, values in given.items()}
 
 
 def needed_questions(of: tuple[str, ...], given: Mapping[str, Any]) -> tuple[str, ...]:
@@ -100,76 +115,56 @@ def condition(given: Mapping[str, list[str]], alphabet: Alphabet) -> dict[str, A
     return read
 
 
-def chosen_mechanisms(texts: Sequence[str], questionnaire: Questionnaire) -> dict[str, str]:
+def by_question(
+    texts: Sequence[str], survey: Survey, option_name: str, what: str = "column"
+) -> dict[str, str]:
+    """Read QUESTION=TEXT, each question once; of a survey of one question, its text."""
+    questions = questions_of(survey)
+    if "" not in questions:
+        first, listed = next(iter(questions)), ", ".join(questions)
+        expected = f"a question and a {what}, as {first}={what.upper()}; the questions are {listed}"
+        return parse_named(texts, option_name, expected, questions)
+    if len(texts) > 1:
+        raise ParameterError(f"{option_name} was given twice: the survey has one question.")
+    return dict.fromkeys(questions, *texts) if texts else {}
+
+
+def chosen_mechanisms(texts: Sequence[str], survey: Survey) -> dict[str, str]:
     """Read QUESTION=NAME, or a NAME alone for all questions, into what is chosen for some."""
-    chosen: dict[str, str] = {}
-    questions = questionnaire.questions
-    for text in texts:
-        name, equals, called = text.partition("=")
-        for question in [name] if equals else [*questions]:
-            if question not in questions:
-                raise ParameterError(
-                    f"--mechanism {printable(text)}: no question {question!r}; expected some of "
-                    f"{', '.join(questions)}.{closest(question, questions)}"
-                )
-            own = questions[question].names
-            wanted_name = called if equals else text
-            if wanted_name not in own:
-                raise ParameterError(
-                    f"--mechanism {printable(text)}: {question!r} offers "
-                    f"{', '.join(map(repr, questions[question].mechanisms))}, and not "
-                    f"{wanted_name!r}.{closest(wanted_name, own)}"
-                )
-            if question in chosen and equals:
-                raise ParameterError(f"--mechanism: {question!r} comes twice; name it once.")
-            chosen[question] = own[wanted_name]
-    return chosen
+    questions = questions_of(survey)
+    for_all = [] if "" in questions else [text for text in texts if "=" not in text]
+    for_one = [text for text in texts if text not in for_all]
+    named = by_question(for_one, survey, "--mechanism", "mechanism")
+    chosen = {question: name for name in for_all for question in questions} | named
+    for question, name in chosen.items():
+        with raised_as(ParameterError, question and f"--mechanism {question}={printable(name)}: "):
+            questions[question].find(name)
+    return {question: questions[question].names[name] for question, name in chosen.items()}
 
 
-def by_question(texts: Sequence[str], questionnaire: Questionnaire, name: str) -> dict[str, str]:
-    """Read QUESTION=TEXT, each question once."""
-    read: dict[str, str] = {}
-    for text in texts:
-        question, equals, answer = text.partition("=")
-        if not equals or question not in questionnaire.questions or not answer:
-            raise ParameterError(
-                f"{name} {printable(text)}: expected a question and a column, as "
-                f"{next(iter(questionnaire.questions))}=COLUMN; the questions are "
-                f"{', '.join(questionnaire.questions)}."
-            )
-        if question in read:
-            raise ParameterError(f"{name}: {question!r} comes twice; name it once.")
-        read[question] = answer
-    return read
-
-
-def parse_shares(texts: Sequence[str], questionnaire: Questionnaire) -> dict[str, dict[str, float]]:
-    """Read QUESTION.NAME=WEIGHT into shares of each question; unsaid, all are as likely."""
-    weights = {
-        name: dict.fromkeys(own.mechanisms, 0.0) for name, own in questionnaire.questions.items()
+def parse_shares(texts: Sequence[str], survey: Survey) -> dict[str, dict[str, float]]:
+    """Read NAME=WEIGHT, or QUESTION.NAME=WEIGHT, into the shares of each question that is named."""
+    weights: dict[str, dict[str, float]] = {}
+    named = {
+        f"{question and f'{question}.'}{called}": (question, own, name)
+        for question, own in questions_of(survey).items()
+        for called, name in own.names.items()
     }
-    first = next(iter(questionnaire.questions))
-    example = f"{first}{_POINT}{next(iter(questionnaire.questions[first].mechanisms))}=0.5"
+    listed = [called for called, (_, _, name) in named.items() if called.endswith(name)]
     for text in texts:
-        expected = f"QUESTION.NAME=WEIGHT, such as {example}"
-        place, weight = parse_pair(text, "--share", expected, least=0)
-        matching = [
-            (question, own.names[place.removeprefix(f"{question}{_POINT}")])
-            for question, own in questionnaire.questions.items()
-            if place.startswith(f"{question}{_POINT}")
-            and place.removeprefix(f"{question}{_POINT}") in own.names
-        ]
-        if not matching:
-            raise ParameterError(f"--share {printable(text)}: expected {expected}.")
-        weights[matching[0][0]][matching[0][1]] += weight
-    shares = {}
-    for question, own in weights.items():
-        total = sum(own.values())
-        if not math.isfinite(total):
-            raise ParameterError("--share: the weights overflow; take smaller ones.")
-        even = 1 / len(own)
-        shares[question] = {n: (w / total if total else even) for n, w in own.items()}
-    return shares
+        expected = f"NAME=WEIGHT, such as {listed[0]}=0.5"
+        called, weight = parse_pair(text, "--share", expected, least=0)
+        if called not in named:
+            raise ParameterError(none_of("--share of", called, listed))
+        question, own, name = named[called]
+        weights.setdefault(question, dict.fromkeys(own.mechanisms, 0.0))[name] += weight
+    for some in weights.values():
+        total = sum(some.values())
+        if not 0 < total < math.inf:
+            fault = "overflow; take smaller ones" if total else "are all 0; someone must choose"
+            raise ParameterError(f"--share: the weights {fault}.")
+        some |= {name: weight / total for name, weight in some.items()}
+    return weights
 
 
 def planned_table(
@@ -185,8 +180,8 @@ def planned_table(
     with raised_as(ParameterError, "--table: "):
         wanted = [[*product.attributes][place] for place in product.places(names)]
     shares = parse_shares(share, questionnaire)
-    if len(wanted) == 1:
-        return questionnaire.questions[wanted[0]], shares[wanted[0]]
     some = {name: questionnaire.questions[name] for name in wanted}
+    if len(wanted) == 1:
+        return some[wanted[0]], shares.get(wanted[0])
     weights = product.weights and {name: product.weights[name] for name in wanted}
-    return Questionnaire(some, weights=weights), {name: shares[name] for name in wanted}
+    return Questionnaire(some, weights=weights), {name: shares.get(name) for name in wanted}

@@ -1,10 +1,13 @@
 """Distances between distributions."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, numbers
-from freewill.domain.alphabets.base import Alphabet, checked_kind
+from freewill.domain.alphabets.base import Alphabet, attributes_of, checked_kind, has_raster
 from freewill.errors import ParameterError, several
 
 _PAIRS = 1 << 27
@@ -160,3 +163,39 @@ def _normal(theta: ArrayLike, size: int) -> FloatArray:
     # By the largest first: weights near the largest double have no sum.
     array = array / array.max()
     return np.asarray(array / array.sum())
+
+
+def norm_on(
+    alphabet: Alphabet, on_length: Callable[[int], None] | None = None
+) -> Callable[[FloatArray], float]:
+    """Return the earth mover's norm of differences, which sum to 0; tell of each one taken."""
+
+    def length(difference: FloatArray) -> float:
+        if on_length is not None:
+            on_length(1)
+        closed = alphabet.transport(difference)
+        if closed is not None:
+            return closed
+        more, less = np.maximum(difference, 0.0), np.maximum(-difference, 0.0)
+        mass = float(more.sum())
+        return mass * emd(more, less, alphabet) if mass > 0 and less.any() else 0.0
+
+    return length
+
+
+def diameter(alphabet: Alphabet) -> float:
+    """Return the largest distance of two values: of corners, on a line or in the plane.
+
+    >>> import freewill as fw
+    >>> diameter(fw.Linear(0, 99)), diameter(fw.Grid(4, 5, cell=1.0))
+    (99.0, 5.0)
+    """
+    product: Any = alphabet
+    if attributes_of(alphabet):
+        weighted = zip(product.weights.values(), product.attributes.values(), strict=True)
+        return float(sum(weight * diameter(own) for weight, own in weighted))
+    if not has_raster(alphabet):
+        return float(alphabet.size > 1)
+    if alphabet.plane is None:
+        return float(product.apart[1])
+    return float(alphabet.distance(np.array(0), np.array(alphabet.size - 1)))

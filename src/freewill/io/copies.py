@@ -12,7 +12,7 @@ from pyarrow import parquet
 from freewill.errors import ReportError
 from freewill.io.files import TEXTS, files_of, folder_values, format_of, head_of, is_remote
 from freewill.io.rows import REPORT_ID
-from freewill.stats.provenance import MOST_PARTS, Parts, digest
+from freewill.stats.evidence import MOST_PARTS, Parts, digest
 
 _SMALL, _PIECE, _PIECES = 1 << 12, 1 << 16, 64
 """Bytes of a file that is large enough to be known again, and of a piece of it; how many pieces."""

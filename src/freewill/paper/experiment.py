@@ -5,7 +5,6 @@ import gzip
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,10 @@ import numpy as np
 from freewill.core.files import checked_path, whole_file
 from freewill.core.progress import progress
 from freewill.core.texts import number, read_json
-from freewill.core.types import FloatArray, IntArray, distribution
+from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import Alphabet, encode_texts
-from freewill.domain.documents import parsed
-from freewill.domain.mechanisms.base import Mechanism, brief
-from freewill.domain.survey import Survey
+from freewill.domain.mechanisms.base import brief
+from freewill.domain.survey import Survey, parsed
 from freewill.errors import (
     ParameterError,
     closest,
@@ -31,15 +29,13 @@ from freewill.errors import (
 )
 from freewill.paper import figures
 from freewill.paper.panels import gathered
-from freewill.paper.places import COUNT
+from freewill.paper.places import COUNT, Own
 from freewill.paper.reproduce import inline, text_of
 from freewill.paper.results import Results, Store
 from freewill.paper.runner import crew, missing, run_cell, stored
-from freewill.paper.settings import generator_of, key_of, reported
 from freewill.paper.tables import Table
 from freewill.present import canvas
 from freewill.stats.estimators.methods import Method
-from freewill.stats.evidence import Evidence
 from freewill.stats.planning.mechanisms import Mean
 from freewill.stats.planning.plan import checked_shares
 from freewill.stats.planning.truths import truths, usual
@@ -49,41 +45,6 @@ _PEOPLE, _SEEDS, _METHODS = (1_000, 10_000, 100_000), 20, ("gibu",)
 _MOST_SEEDS, _MOST_PEOPLE = 10_000, 10**7
 _NAME = re.compile(r"\w[\w .-]{0,59}")
 """Of a survey, which names a file of rows, too."""
-
-
-@dataclass(frozen=True, eq=False)
-class Own:
-    """A survey, the shares of people who choose each of its mechanisms, and their truth.
-
-    What `runner.run_cell` asks of a `Setting` of the paper.
-    """
-
-    name: str
-    survey: Survey
-    shares: tuple[float, ...]
-    truth: FloatArray
-
-    @property
-    def alphabet(self) -> Alphabet:
-        """The values of the survey."""
-        return self.survey.alphabet
-
-    @property
-    def mechanisms(self) -> list[Mechanism]:
-        """The mechanisms on offer."""
-        return list(self.survey.mechanisms.values())
-
-    @cached_property
-    def key(self) -> str:
-        """A hash of all that decides the numbers: the survey, shares, truth and draws."""
-        return key_of(self.mechanisms, self.truth, shares=self.shares)
-
-    def draw(self, people: int, seed: int) -> tuple[Evidence, IntArray]:
-        """Let people draw a value and choose a mechanism; return the evidence and their values."""
-        rng = generator_of(self.name, people, seed)
-        values = rng.choice(self.truth.size, size=people, p=self.truth)
-        choices = rng.choice(len(self.shares), size=people, p=self.shares)
-        return reported(self.mechanisms, values, choices, rng), values
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from freewill.core.types import FloatArray
-from freewill.paper.methods import EM, GIBU, IBU_M, IBU_R, INV_M, INV_R, RAP_M, RAP_R
+from freewill.paper.panels import EM, GIBU, IBU_M, IBU_R, INV_M, INV_R, RAP_M, RAP_R
 from freewill.paper.results import Results
 from freewill.paper.theory import error_without_privacy
 from freewill.stats.estimators.methods import Method

@@ -1,22 +1,20 @@
 """The distribution of some attributes in an estimate of records: of all people, or of some."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from freewill.core.frames import frame
-from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
-from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.groups import Values
+from freewill.domain.alphabets.base import Alphabet, attributes_of
+from freewill.domain.alphabets.groups import Groups, Values
 from freewill.domain.alphabets.product import Product
 from freewill.errors import ParameterError, printable, several, shown
 from freewill.numeric.solvers.likelihood import OnStep
 from freewill.present.cross_table import CrossTable, cross_table
-from freewill.present.shares import ROWS, label_columns
+from freewill.present.shares import Listed
 from freewill.stats import functionals
 from freewill.stats.conditions import condition_on, places_in, product_of
 from freewill.stats.estimators.estimate import Estimate
@@ -32,7 +30,7 @@ _LINES, _COLUMNS = 40, 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Distribution(Presented):
+class Distribution(Listed):
     """How some attributes are distributed, among all people or among those a condition leaves.
 
     Shares are sums of theta over the other attributes; given a condition, sums over the records
@@ -90,19 +88,16 @@ class Distribution(Presented):
         return float(self._met[0].sum()) if self.condition else 1.0
 
     @cached_property
+    def groups(self) -> Groups:  # type: ignore[override]
+        """Every value by itself."""
+        return Values(self.alphabet)
+
+    @cached_property
     def theta(self) -> FloatArray:
         """The share of each value, or of each record of several attributes."""
         places = places_in(self._product, self.names)
         sums = np.bincount(places, self._met[0], minlength=self.alphabet.size)
         return np.asarray(sums / self.share)
-
-    @property
-    def people(self) -> int:
-        """How many people reported, whether they meet the condition or not."""
-        return self.estimate.people
-
-    def __len__(self) -> int:
-        return self.alphabet.size
 
     def intervals(
         self,
@@ -133,25 +128,15 @@ class Distribution(Presented):
         """Return two attributes as a cross table with margins, at a level with intervals."""
         return cross_table(self, level, joint)
 
-    def columns(self, sure: Intervals | None = None) -> dict[str, Any]:
-        """Return the columns of a table for programs: the attributes, the shares, intervals."""
-        certain = {} if sure is None else sure.columns()
-        labels = label_columns(Values(self.alphabet))
-        if len(self.names) == 1 and len(labels) == 1:
-            labels = {self.names[0]: next(iter(labels.values()))}
-        return {**labels, "share": self.theta, **certain}
+    @property
+    def is_small_table(self) -> bool:
+        """Whether it is shown as a cross table: of two attributes that have few values."""
+        sizes = [own.size for own in attributes_of(self.alphabet).values()]
+        return len(sizes) == 2 and sizes[0] <= _LINES and sizes[1] <= _COLUMNS
 
-    def table(
-        self, intervals: bool | float = False, joint: bool = False, backend: Any = "pyarrow"
-    ) -> Any:
-        """Return a table with one row a value or record: its share and, if asked for, intervals.
-
-        `intervals` is True, for 95 %, or a level; `backend` pyarrow, pandas or polars.
-        """
-        sure = None
-        if intervals is not False:
-            sure = self.intervals(level=0.95 if intervals is True else intervals, joint=joint)
-        return frame(self.columns(sure), backend)
+    def _heads(self, heads: Sequence[str]) -> Sequence[str]:
+        """Return the name of the attribute, where one column says what shares are of."""
+        return self.names if len(self.names) == len(heads) == 1 else heads
 
     def __repr__(self) -> str:
         return f"Distribution({self.title})"
@@ -165,18 +150,8 @@ class Distribution(Presented):
     def __str__(self) -> str:
         part = f" ({self.share:.2%} of them)" if self.condition else ""
         head = f"{several(self.people, 'person')}, {self.title}{part}"
-        if len(self.names) == 2:
-            sizes = self._product.only(*self.names).sizes  # type: ignore[attr-defined]
-            if sizes[0] <= _LINES and sizes[1] <= _COLUMNS:
-                return "\n".join([head, *self.cross().lines()])
-        places = np.sort(np.argsort(-self.theta, kind="stable")[:ROWS])
-        texts = [printable("  ".join(text)) for text in Values(self.alphabet).texts(places)]
-        wide, left = max(map(len, texts)), len(self) - len(places)
-        lines = [
-            f"  {text:<{wide}}  {share:6.2%}"
-            for text, share in zip(texts, self.theta[places].tolist(), strict=True)
-        ]
-        return "\n".join([head, *lines, *([f"  and {left:,} more"] if left else [])])
+        lines = self.cross().lines() if self.is_small_table else self.few_lines()
+        return "\n".join([head, *lines])
 
 
 def marginal_of(estimate: Estimate, names: tuple[str, ...]) -> Distribution:

@@ -1,5 +1,6 @@
 """Shares of values or of groups of them, as an estimate has them, and how sure they are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -7,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
-from freewill.core.frames import frame
-from freewill.core.presented import Presented
+from freewill.core.presented import Presented, frame
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.groups import Groups, Values, coarser, merged_weights
@@ -19,6 +19,7 @@ from freewill.stats.compare import COLUMNS, Comparison
 from freewill.stats.estimators.estimate import Estimate, default_tolerance
 from freewill.stats.evidence import checked_evidence
 from freewill.stats.information import FEW
+from freewill.stats.intervals import COLUMNS as INTERVALS
 from freewill.stats.intervals import Intervals, intervals
 
 if TYPE_CHECKING:
@@ -35,8 +36,109 @@ _SOLVED, _LARGE = 20_000, 50_000
 values beyond which one solve is too many."""
 
 
+class Listed(Presented):
+    """Shares of groups of values, as a table for programs and as lines and bars for people."""
+
+    estimate: Estimate
+    groups: Groups
+    fit: "Fit | None"
+
+    @property
+    def theta(self) -> FloatArray:
+        """The share of each value."""
+        return self.estimate.theta
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """The share of each group."""
+        return merged_weights(self.groups, self.theta)
+
+    @property
+    def people(self) -> int:
+        """How many people reported."""
+        return self.estimate.people
+
+    def __len__(self) -> int:
+        return self.groups.count
+
+    def intervals(self, *given: Any, **options: Any) -> Intervals:
+        """Return an interval for each share."""
+        raise NotImplementedError
+
+    def _heads(self, heads: Sequence[str]) -> Sequence[str]:
+        """Return what columns are called that say what a share is of."""
+        return heads
+
+    def columns(self, sure: Intervals | None = None) -> dict[str, Any]:
+        """Return the columns of a table for programs: what shares are of, the shares, intervals."""
+        certain = {} if sure is None else sure.columns()
+        labels = label_columns(self.groups)
+        heads = self._heads([*labels])
+        return {**dict(zip(heads, labels.values(), strict=True)), "share": self.shares, **certain}
+
+    def table(
+        self, intervals: bool | float = False, joint: bool = False, backend: Any = "pyarrow"
+    ) -> Any:
+        """Return a table with one row a share: what it is of and, if asked for, its interval.
+
+        `intervals` is True, for 95 %, or a level. `backend` names the library that it is a table
+        of: pyarrow, pandas, polars (`core.frames`). Columns are those of `freewill estimate
+        --csv`: a value, or its coordinates; from and to of bins, edges of districts, the names of
+        sets; then share, point, low, high, standard_error.
+
+        >>> import freewill as fw
+        >>> sure = fw.inversion(fw.collect([(fw.Identity(fw.Linear(0, 3)), [0, 0, 1, 2])]))
+        >>> sure.coarser(2).table().to_pylist()
+        [{'from': 0, 'to': 1, 'share': 0.75}, {'from': 2, 'to': 3, 'share': 0.25}]
+        """
+        sure = None
+        if intervals is not False:
+            sure = self.intervals(level=0.95 if intervals is True else intervals, joint=joint)
+        elif joint is not False:
+            raise ParameterError(f"joint={shown(joint)} says how intervals are: ask for intervals.")
+        return frame(self.columns(sure), backend)
+
+    def lines(
+        self, places: IntArray, sure: Intervals | None, form: str, ends: Sequence[str] = INTERVALS
+    ) -> tuple[list[str], list[list[str]]]:
+        """Return the heads and rows of a table for people; `form` is that of percentages.
+
+        `ends` names the columns of intervals.
+        """
+        certain = {} if sure is None else {name: sure.columns()[name] for name in ends}
+        heads = [name.replace("standard_error", "std error") for name in certain]
+        figures = np.stack([column[places] for column in (self.shares, *certain.values())])
+        texts = zip(self.groups.texts(places), figures.T.tolist(), strict=True)
+        return [*self._heads(self.groups.axes), "share", *heads], [
+            [*words, *(form.format(share) if np.isfinite(share) else "unknown" for share in row)]
+            for words, row in texts
+        ]
+
+    def largest(self, many: int) -> IntArray:
+        """Return the places of so many shares, the largest, in their order."""
+        return np.sort(np.argsort(-self.shares, kind="stable")[:many])
+
+    def bars(self, places: IntArray, sure: Intervals | None, longest: int) -> list[tuple[int, int]]:
+        """Return how long bars are up to what shares are at least, and on to what they may be."""
+        low, high = (self.shares, self.shares) if sure is None else (sure.low, sure.high)
+        scale = longest / max(float(high[places].max()), np.finfo(float).tiny)
+        ends = (np.rint(scale * np.maximum(end[places], 0)).astype(int) for end in (low, high))
+        return [(solid, whole - solid) for solid, whole in zip(*ends, strict=True)]
+
+    def few_lines(self) -> list[str]:
+        """Return the largest shares as lines of a text."""
+        places = self.largest(ROWS)
+        texts = [printable("  ".join(text)) for text in self.groups.texts(places)]
+        wide, left = max(map(len, texts)), len(self) - len(places)
+        lines = [
+            f"  {text:<{wide}}  {share:6.2%}"
+            for text, share in zip(texts, self.shares[places].tolist(), strict=True)
+        ]
+        return [*lines, *([f"  and {left:,} more"] if left else [])]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Shares(Presented):
+class Shares(Listed):
     """The shares of groups of values in an estimate: of every value, of bins, districts or sets.
 
     They are sums of theta. What certifies the estimate is a statement about theta, and none about
@@ -57,23 +159,10 @@ class Shares(Presented):
     fit: "Fit | None" = None
     """What answers for intervals; the estimate itself where there is none."""
 
-    @cached_property
-    def shares(self) -> FloatArray:
-        """The share of each group."""
-        return merged_weights(self.groups, self.estimate.theta)
-
     @property
     def names(self) -> tuple[str, ...]:
         """What each group is called."""
         return self.groups.names
-
-    @property
-    def people(self) -> int:
-        """How many people reported."""
-        return self.estimate.people
-
-    def __len__(self) -> int:
-        return self.groups.count
 
     def intervals(
         self, level: float = 0.95, joint: bool = False, on_step: OnStep | None = None
@@ -82,76 +171,14 @@ class Shares(Presented):
         of = functionals.of_groups(self.groups)
         return (self.fit or self.estimate).intervals(of, level, joint, on_step=on_step)
 
-    def columns(self, sure: Intervals | None = None) -> dict[str, Any]:
-        """Return the columns of a table for programs: what shares are of, the shares, intervals."""
-        certain = {} if sure is None else sure.columns()
-        return {**label_columns(self.groups), "share": self.shares, **certain}
-
-    def table(
-        self, intervals: bool | float = False, joint: bool = False, backend: Any = "pyarrow"
-    ) -> Any:
-        """Return a table with one row a group: what it is, its share and, if asked for, intervals.
-
-        `intervals` is True, for 95 %, or a level. `backend` names the library that it is a table
-        of: pyarrow, pandas, polars (`core.frames`). Columns are those of `freewill estimate
-        --csv`: a value, or its coordinates; from and to of bins, edges of districts, the names of
-        sets; then share, point, low, high, standard_error.
-
-        >>> import freewill as fw
-        >>> sure = fw.inversion(fw.collect([(fw.Identity(fw.Linear(0, 3)), [0, 0, 1, 2])]))
-        >>> sure.coarser(2).table().to_pylist()
-        [{'from': 0, 'to': 1, 'share': 0.75}, {'from': 2, 'to': 3, 'share': 0.25}]
-        """
-        sure = None
-        if intervals is not False:
-            sure = self.intervals(0.95 if intervals is True else intervals, joint)
-        elif joint is not False:
-            raise ParameterError(f"joint={shown(joint)} says how intervals are: ask for intervals.")
-        return frame(self.columns(sure), backend)
-
-    def lines(
-        self, places: IntArray, sure: Intervals | None, form: str
-    ) -> tuple[list[str], list[list[str]]]:
-        """Return the heads and rows of a table for people; `form` is that of percentages."""
-        heads, columns = [*self.groups.axes, "share"], [self.shares]
-        if sure is not None:
-            heads += ["point", "low", "high", "std error"]
-            columns += sure.columns().values()
-        figures = np.stack([column[places] for column in columns]).T.tolist()
-        texts = zip(self.groups.texts(places), figures, strict=True)
-        return heads, [
-            [*words, *(form.format(share) if np.isfinite(share) else "unknown" for share in row)]
-            for words, row in texts
-        ]
-
-    def largest(self, many: int) -> IntArray:
-        """Return the places of so many shares, the largest, in their order."""
-        return np.sort(np.argsort(-self.shares, kind="stable")[:many])
-
-    def bars(self, places: IntArray, sure: Intervals | None, longest: int) -> list[tuple[int, int]]:
-        """Return how long bars are up to what shares are at least, and on to what they may be."""
-        low, high = (self.shares, self.shares) if sure is None else (sure.low, sure.high)
-        scale = longest / max(float(high[places].max()), np.finfo(float).tiny)
-        ends = (np.rint(scale * np.maximum(end[places], 0)).astype(int) for end in (low, high))
-        return [(solid, whole - solid) for solid, whole in zip(*ends, strict=True)]
-
     def __repr__(self) -> str:
         return f"Shares({self.groups}, of {several(self.people, 'person')})"
 
     def __str__(self) -> str:
-        places = self.largest(ROWS)
-        texts = [printable("  ".join(text)) for text in self.groups.texts(places)]
-        wide = max(map(len, texts))
         large = self.estimate.alphabet.size if is_quick(self.estimate) else 0
         doubt = warning(self, None, large=large)
         head = f"{several(self.people, 'person')}, {self.groups}"
-        lines = [
-            f"  {text:<{wide}}  {share:6.2%}"
-            for text, share in zip(texts, self.shares[places].tolist(), strict=True)
-        ]
-        left = len(self) - len(places)
-        more = [f"  and {left:,} more"] if left else []
-        return "\n".join([*([doubt] if doubt else []), head, *lines, *more])
+        return "\n".join([*([doubt] if doubt else []), head, *self.few_lines()])
 
 
 def label_columns(groups: Groups) -> dict[str, Any]:

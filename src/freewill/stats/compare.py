@@ -2,31 +2,44 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import gammaln, ndtri
 
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, attributes_of, has_distance, has_raster
+from freewill.domain.metrics import diameter, norm_on
 from freewill.errors import EvidenceError, several
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
-from freewill.stats.difference import distance_between, transports_on, written
-from freewill.stats.efficient import OneStep, fit_of
-from freewill.stats.equality import equality, solves_of
-from freewill.stats.evidence import Evidence
+from freewill.stats.covariance import OnRow
+from freewill.stats.difference import equality, solves_of, written
+from freewill.stats.estimators.estimate import Work
+from freewill.stats.evidence import COINCIDENCE, Evidence, fitted_sum, log_repeated, stirling
 from freewill.stats.functionals import checked_level, estimable
-from freewill.stats.information import advice_on_few, several_people
-from freewill.stats.intervals import checked_flag, interval_lines, intervals
-from freewill.stats.provenance import Body, refuse_shared
-from freewill.stats.reach import band, reach_of
+from freewill.stats.groups import Group
+from freewill.stats.information import DENSE, OneStep, advice_on_few, fit_of, several_people
+from freewill.stats.intervals import (
+    band,
+    checked_flag,
+    interval_lines,
+    intervals,
+    normal_draws,
+    reach_of,
+)
 from freewill.stats.weights import Quantiles, Weights
-from freewill.stats.work import Work
 
 _TRANSPORT = 10
 """Solves that an exact transport counts for: where there are any, solves have a matrix."""
+_DRAWS = 1000
+_PLANE_DRAWS = 100
+"""Each takes an exact transport, of some milliseconds on hundreds of cells."""
 _SIDES = "In the one", "In the other"
+_ROWS = 64
+"""Reports that do not repeat, of which one is looked for; each is next to impossible by chance."""
+_FIRST = 1000
+"""Outputs that are compared first: those of different people hardly agree so far."""
 COLUMNS = ("one", "other", "difference", "low", "high", "standard_error")
 
 
@@ -193,7 +206,7 @@ def compare(
         p_value=equality(one, other, work),
         level=level,
         joint=joint,
-        shares=quantiles is None and bool(np.all((weights.rows == 0) | (weights.rows == 1))),
+        shares=quantiles is None and weights.are_shares,
         people=(one.people, other.people),
         alphabet=one.alphabet,
         advice=" ".join(f"{who}: {text}" for who, text in zip(_SIDES, few, strict=True) if text),
@@ -252,3 +265,191 @@ def _of_quantiles(
     errors = np.hypot(first.standard_error, second.standard_error)
     rows = (first.point, second.point, difference, low, high, errors)
     return first.of, np.stack(list(map(np.atleast_1d, rows))), [some.advice for some in both]
+
+
+def transports_on(alphabet: Alphabet) -> int:
+    """Return how many exact transports an interval takes: none with a closed form, or too many.
+
+    >>> import freewill as fw
+    >>> transports_on(fw.Linear(0, 99)), transports_on(fw.Grid(4, 5, cell=1.0))
+    (0, 200)
+    """
+    if not has_distance(alphabet):
+        return 0
+    closed = alphabet.size > DENSE or alphabet.transport(np.zeros(alphabet.size)) is not None
+    return 0 if closed else 2 * _PLANE_DRAWS
+
+
+def distance_between(
+    one: OneStep, other: OneStep, level: float, on_transport: OnRow | None = None
+) -> tuple[float, float, float]:
+    """Return the earth mover's distance between two thetas, and an interval for it.
+
+    The distance is a norm of the difference d: on a line the sum of |cumulative d|, without
+    geometry the total variation, in the plane the least transport. The efficient estimate d + e of
+    it has an error e of known covariance C_1 / n_1 + C_2 / n_2, which can be drawn. Then
+
+        low   ||d + e|| less the quantile (1 + level) / 2 of ||e*||:
+              the triangle inequality, ||d|| >= ||d + e|| - ||e||;
+        high  the quantile (1 + level) / 2 of ||d + e + e*||: where f is the potential of d, with
+              f'd = ||d||, it is at least f'(d + e) and z standard errors of it, and that is at
+              least f'd as often as a one-sided normal interval holds;
+        point ||d + e|| less what another e* adds to it, in the median: noise adds to a norm.
+
+    So the interval holds the distance in `level` of all cases or more, where e is normal, in
+    whichever geometry; both ends are kept within 0 and the largest distance of two values. Where
+    values are too many for a matrix, or are records without a distance, there is none: three times
+    nan.
+    """
+    alphabet = one.evidence.alphabet
+    if alphabet.size > DENSE or not has_distance(alphabet):
+        return np.nan, np.nan, np.nan
+    exact = transports_on(alphabet)
+    length, most = norm_on(alphabet, on_transport if exact else None), diameter(alphabet)
+    difference = other.theta - one.theta
+    distance = min(length(difference), most)
+    if not all(np.isfinite(some.information.standard_error()).all() for some in (one, other)):
+        return distance, 0.0, most
+    covariance = one.information.covariance + other.information.covariance
+    errors = normal_draws(covariance, _PLANE_DRAWS if exact else _DRAWS)
+    # Both bodies exchanged, d has the other sign: so has each error, and lengths are the same.
+    errors *= -1.0 if difference[np.argmax(np.abs(difference))] < 0 else 1.0
+    share = (1 + level) / 2
+    noise = [length(error) for error in errors]
+    noisy = [length(difference + error) for error in errors]
+    point = max(2 * distance - float(np.median(noisy)), 0.0)
+    low = max(distance - quantile(noise, share), 0.0)
+    high = min(quantile(noisy, share), most)
+    return min(max(point, low), high), low, high
+
+
+def quantile(drawn: list[float], share: float) -> float:
+    """Return what another draw does not exceed with at least this probability, if any draw does.
+
+    >>> quantile([3.0, 1.0, 2.0], 0.5)
+    2.0
+    """
+    place = math.ceil(share * (len(drawn) + 1)) - 1
+    return sorted(drawn)[min(place, len(drawn) - 1)]
+
+
+class Body(NamedTuple):
+    """Evidence that is held against other, and what it is called."""
+
+    evidence: Evidence
+    name: str
+
+
+def shared_people(one: Body, other: Body) -> str:
+    """Say by what two bodies of evidence are of the same people; nothing where nothing tells.
+
+    They are equal; or they have a period in common, which several equal ones show though others
+    could have each by chance, or all periods of one are equal ones of the other; or they were put
+    together from a part that both have (its digest); or all reports of one are among those of the
+    other, which has so few more that this is no chance (`log_chance`). Evidence with twice as many
+    reports as another has about all of its counts whoever sent them: there only what they were put
+    together from can tell.
+    """
+    if one.evidence == other.evidence:
+        many = several(one.evidence.people, "person")
+        return f"{one.name} and {other.name} hold the same evidence of {many}"
+    if said := _shared_periods(one, other):
+        return said
+    if one.evidence.digests & other.evidence.digests:
+        return (
+            f"{one.name} and {other.name} have people in common: one was made from the other, or "
+            f"both from the same evidence, file of reports or store"
+        )
+    small, large = sorted((one, other), key=lambda body: body.evidence.people)
+    if log_chance(small, large) < COINCIDENCE and contained(small, large):
+        more = large.evidence.people - small.evidence.people
+        return (
+            f"all reports of {small.name} are among those of {large.name}, which has {more:,} "
+            f"more: hardly by chance"
+        )
+    return ""
+
+
+def refuse_shared(one: Body, other: Body, override: str) -> None:
+    """Refuse to compare two bodies of evidence of the same people."""
+    if said := shared_people(one, other):
+        raise EvidenceError(
+            f"{said}, and a comparison is of different people: is one a copy, or a part?"
+            f"{_apart(one, other)} If not, give {override}."
+        )
+
+
+def _shared_periods(one: Body, other: Body) -> str:
+    """Say which periods two bodies of evidence share, where that is no chance."""
+    pairs = [
+        (mine, theirs)
+        for mine in one.evidence.periods
+        for theirs in other.evidence.periods
+        if (mine.start, mine.end) == (theirs.start, theirs.end) and mine.evidence.people
+        if mine.evidence == theirs.evidence
+    ]
+    the_very_same = any(mine.evidence is theirs.evidence for mine, theirs in pairs)
+    each = [[p for p in body.evidence.periods if p.evidence.people] for body in (one, other)]
+    chance = sum(min(log_repeated(mine.evidence), 0.0) for mine, _ in pairs)
+    whole = len(pairs) in map(len, each)
+    if not pairs or not (the_very_same or whole or chance < COINCIDENCE):
+        return ""
+    more = f" and {len(pairs) - 1} more" if len(pairs) > 1 else ""
+    return f"{one.name} and {other.name} both hold the people of {pairs[0][0]}{more}"
+
+
+def _apart(one: Body, other: Body) -> str:
+    """Say how evidence with periods is compared, where either has some: by whole periods."""
+    longest = max((one.evidence, other.evidence), key=lambda some: len(some.periods)).periods
+    if len(longest) < 2:
+        return ""
+    before, after = (
+        f"evidence.between({str(period.start)!r}, {str(period.last)!r})"
+        if period.last
+        else f"evidence.between({str(period.start)!r})"
+        for period in longest[-2:]
+    )
+    return f" To compare periods, take them apart: {before} and {after}."
+
+
+def contained(small: Body, large: Body) -> bool:
+    """Say whether each report of one is in the other, as often at least; no where nobody knows."""
+    others = {group.mechanism.id: group for group in large.evidence.groups if group.held}
+    pairs = [(group, others.get(group.mechanism.id)) for group in small.evidence.groups]
+    return all(group.held and other is not None for group, other in pairs) and all(
+        other is not None and _within(group, other, some)
+        for some in (slice(_FIRST), slice(_FIRST, None))
+        for group, other in pairs
+    )
+
+
+def _within(small: Group, large: Group, some: slice) -> bool:
+    keys, counts = (column[some] for column in small.hashed)
+    all_keys, all_counts = large.hashed
+    places = np.searchsorted(all_keys, keys).clip(max=len(all_keys) - 1)
+    return bool(np.all((all_keys[places] == keys) & (counts <= all_counts[places])))
+
+
+def log_chance(small: Body, large: Body) -> float:
+    """Bound the logarithm of the chance that others' reports hold all of small, whoever they are.
+
+    Let N be the counts of small over K outputs, and D how many more people large has. There are
+    C(D + K - 1, D) counts N + d, d >= 0, that hold N, and no distribution gives one of them more
+    than n!/n^n prod c^c / c!, which falls with each count c: at most that of N (with n of large).
+    A report that does not repeat has at most the chance n max_x a(z|x) to be among n others.
+    """
+    bound, counted = 0.0, [group for group in large.evidence.groups if group.table is not None]
+    if counted:
+        outputs = sum(group.mechanism.output_space.places for group in counted)
+        people = sum(group.people for group in counted)
+        fewer = sum(group.people for group in small.evidence.groups if group.table is not None)
+        more = max(people - fewer, 0)
+        ways = float(gammaln(more + outputs) - gammaln(outputs) - gammaln(more + 1))
+        bound += min(0.0, ways + stirling(people) + fitted_sum(small.evidence))
+    for group in small.evidence.groups:
+        if group.table is None and group.held:
+            some: Any = np.unique(group.outputs[:_ROWS], axis=0)
+            operator = group.mechanism.operator(some)
+            likeliest = np.log(operator.dense().max(axis=1)) + operator.log_scale
+            bound += float(np.minimum(likeliest + math.log(large.evidence.people), 0.0).sum())
+    return bound

@@ -1,28 +1,48 @@
-"""Evidence: which outputs were observed of each mechanism, and how often."""
+"""Evidence: which outputs were observed of each mechanism, how often, in which periods.
 
+Evidence that is merged keeps the digest of each of its parts, evidence of files of reports those of
+the files, and that of a store one of each period, which stays while it grows; in memory and in
+files. A digest of evidence says nothing that its counts do not. Evidence that others could have by
+chance, as that of a few people or of a coin, has none.
+"""
+
+import hashlib
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import gammaln, xlogy
 
 from freewill.core.presented import Presented
 from freewill.core.types import VECTOR_BYTES, FloatArray, IntArray, checked_people, people_in
 from freewill.domain.alphabets.base import Alphabet, attributes_of
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.noisy import stacked_operators
+from freewill.domain.mechanisms.base import Mechanism, stacked_operators
 from freewill.errors import EvidenceError, closest, several, shown
 from freewill.numeric.operators.base import StackOperator
-from freewill.stats.groups import Group, grouped, name_of
-from freewill.stats.provenance import Parts, own_part, picked, united
-from freewill.stats.streams import Block, Source, Stream, joined, unchanged
+from freewill.stats.groups import Block, Group, Source, Stream, grouped, joined, name_of, unchanged
 
 if TYPE_CHECKING:
     from freewill.domain.mechanisms.factored import Factored
-    from freewill.stats.periods import Period
+
+Parts = frozenset[str]
+COINCIDENCE = math.log(1e-6)
+"""Logarithm of the chance below which nobody takes evidence that is alike for that of others."""
+MOST_PARTS = 4096
+"""Digests that are kept; those of more parts, the largest, are lost."""
+_LENGTH = 32
+FEWEST = 30
+"""People of a group below whom its sums are not normal enough for a test."""
+_COMBINED = 1 << 14
+"""Records times combinations of mechanisms up to which a choice among all of them is fitted."""
+_NAMED = 8
+"""Periods that an error names: the last of them."""
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -42,7 +62,7 @@ class Evidence(Presented):
     alphabet: Alphabet
     groups: tuple[Group, ...]
     parts: Parts = field(default=frozenset(), compare=False, repr=False)
-    """Digests of what it was put together from (`freewill.stats.provenance`)."""
+    """Digests of what it was put together from."""
     periods: "tuple[Period, ...]" = field(default=(), compare=False, repr=False)
     """What it is the sum of, where counts are kept apart by day, week or month (`with_periods`)."""
 
@@ -131,9 +151,14 @@ class Evidence(Presented):
                 f"{', '.join(there) or 'none'}: expected names in the survey, ids or kinds."
                 f"{closest(missing[0] if missing else '', there)}"
             )
-        groups = [one for one, some in zip(self.groups, called, strict=True) if some & {*names}]
-        ids = {group.mechanism.id for group in groups}
-        return self._in_periods(lambda evidence: _only(evidence, ids))
+        wanted = [one for one, some in zip(self.groups, called, strict=True) if some & {*names}]
+        ids = {group.mechanism.id for group in wanted}
+
+        def some_of(part: Evidence) -> Evidence:
+            groups = [group for group in part.groups if group.mechanism.id in ids]
+            return Evidence(part.alphabet, tuple(groups), picked(part, groups))
+
+        return changed(self, some_of)
 
     def between(self, first: Any = None, last: Any = None) -> "Evidence":
         """Return the evidence of whole periods, from the first day to the last, both included.
@@ -141,14 +166,30 @@ class Evidence(Presented):
         Days are texts as "2026-11-02" or dates; without one, all from the beginning, or to the end.
         A span that cuts a period is refused with the periods there are (`fw.with_periods`).
         """
-        from freewill.stats.periods import between  # noqa: PLC0415
-
-        return between(self, first, last)
-
-    def _in_periods(self, change: "Callable[[Evidence], Evidence]") -> "Evidence":
-        from freewill.stats.periods import changed  # noqa: PLC0415
-
-        return changed(self, change)
+        if not self.periods:
+            raise EvidenceError(
+                "the evidence has no periods, of which some could be taken: a collector's store "
+                "keeps them, fw.with_periods and `freewill collect --period` tell them of other "
+                "evidence."
+            )
+        begin = self.periods[0].start if first is None else day(first, "first")
+        end = date.max if last is None else day(last, "last")
+        whole = f"from {begin} to {'the end' if last is None else end}"
+        ends = [period.last or date.max for period in self.periods]
+        some = [
+            (one, over)
+            for one, over in zip(self.periods, ends, strict=True)
+            if one.start <= end and over >= begin
+        ]
+        for period, over in some:
+            if period.start < begin or over > end:
+                raise EvidenceError(
+                    f"{whole} cuts the period {period}, whose reports are counted together. Take "
+                    f"whole ones, of {_named(self.periods)}."
+                )
+        if not some:
+            raise EvidenceError(f"no period {whole}: expected some of {_named(self.periods)}.")
+        return _sum([period for period, _ in some], frozenset())
 
     @cached_property
     def factored(self) -> "Factored":
@@ -174,9 +215,8 @@ class Evidence(Presented):
         """
         from freewill.stats.marginals import marginal_evidence  # noqa: PLC0415
 
-        if not self.periods:
-            return marginal_evidence(self, names)
-        some = self._in_periods(lambda part: marginal_evidence(part, names, of_nobody=True))
+        of_nobody = bool(self.periods)
+        some = changed(self, lambda part: marginal_evidence(part, names, of_nobody=of_nobody))
         return some if some.people else marginal_evidence(self, names)
 
     def sources(self) -> list[tuple[Source, dict[str, Stream]]]:
@@ -219,11 +259,6 @@ class Evidence(Presented):
         return "\n".join([head, *(f"  {group}" for group in self.groups)])
 
 
-def _only(evidence: Evidence, ids: set[str]) -> Evidence:
-    groups = [group for group in evidence.groups if group.mechanism.id in ids]
-    return Evidence(evidence.alphabet, tuple(groups), picked(evidence, groups))
-
-
 def merge(several: Iterable[Evidence]) -> Evidence:
     """Add the evidence of days or regions together, in one go: linear in what there is.
 
@@ -253,9 +288,7 @@ def merge(several: Iterable[Evidence]) -> Evidence:
     total = assemble(alphabet, [_joined(same) for same in by_id.values()], united(all_of_them))
     if not any(one.periods for one in all_of_them):
         return total
-    from freewill.stats.periods import united_periods  # noqa: PLC0415
-
-    return replace(total, periods=united_periods(all_of_them))
+    return replace(total, periods=_united_periods(all_of_them))
 
 
 def checked_evidence(evidence: Any, what: str) -> Evidence:
@@ -308,6 +341,29 @@ def refuse_unheld(evidence: Evidence, what: str) -> None:
         )
 
 
+def refuse_several(evidence: Evidence, what: str) -> None:
+    """Refuse evidence of several questions, for what is about one."""
+    if isinstance(evidence, Evidence) and by_attribute(evidence):
+        first, second, *_ = attributes_of(evidence.alphabet)
+        raise EvidenceError(
+            f"{what} is about one question, and the evidence is about several, with a choice each: "
+            f"ask it of evidence.marginal({first!r}), then of evidence.marginal({second!r})."
+        )
+
+
+def refuse_combinations(evidence: Evidence, what: str) -> None:
+    """Refuse what fits a number for each record and combination of mechanisms, where it is slow."""
+    names = list(attributes_of(evidence.alphabet))
+    if names and evidence.alphabet.size * len(evidence.groups) > _COMBINED:
+        pair = ", ".join(map(repr, names[:2]))
+        raise EvidenceError(
+            f"{what} over {several(evidence.alphabet.size, 'record')} and "
+            f"{several(len(evidence.groups), 'combination')} of mechanisms would take very long: "
+            f"at most {_COMBINED:,} of both are fitted. Ask it of two attributes, "
+            f"evidence.marginal({pair}); fw.check_choice says which choice depends on which value."
+        )
+
+
 def listed(given: Any, name: str, wanted: str) -> list[Any]:
     """Return what can be gone through as a list."""
     try:
@@ -341,6 +397,17 @@ def names_of(evidence: Evidence, *, short: bool = False) -> list[str]:
     return [name_of(group, short=short) for group in evidence.groups]
 
 
+def too_small(group: Group) -> str | None:
+    """Say why a group is not tested, None where it is large enough.
+
+    >>> import freewill as fw
+    >>> too_small(fw.collect([(fw.KRR(fw.Linear(0, 9), 1.0), [3, 4])]).groups[0])
+    'of 2 people, and 30 are needed'
+    """
+    people = several(group.people, "person")
+    return None if group.people >= FEWEST else f"of {people}, and {FEWEST} are needed"
+
+
 def by_attribute(evidence: Evidence) -> bool:
     """Say whether all reports are of several attributes, each told by itself.
 
@@ -354,3 +421,224 @@ def by_attribute(evidence: Evidence) -> bool:
         return False
     empty = ((one, one.output_space.empty()) for one in evidence.mechanisms)
     return all(one.by_attribute(nothing) is not None for one, nothing in empty)
+
+
+@dataclass(frozen=True)
+class Period:
+    """Days from `start` on, before `end` (None while it goes on), and what was reported then.
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> week = fw.collect([(coin, [0, 1], [60, 40])])
+    >>> (period,) = fw.with_periods([("2026-11-02", "2026-11-09", week)]).periods
+    >>> print(period)
+    2026-11-02..2026-11-08
+    """
+
+    start: date
+    end: date | None
+    evidence: Evidence = field(repr=False)
+
+    @property
+    def last(self) -> date | None:
+        """The last day of it; None while it goes on."""
+        return None if self.end is None else self.end - _DAY
+
+    def __str__(self) -> str:
+        return f"{self.start}..{self.last}" if self.last else f"since {self.start}"
+
+
+def with_periods(parts: Iterable[Sequence[Any]], beside: Parts = frozenset()) -> Evidence:
+    """Return the sum of evidence of some periods, which keeps them: [(start, end, evidence), ...].
+
+    `start` is a day, a `datetime.date` or a text as "2026-11-02", `end` the first day that belongs
+    to it no more; the last period may go on, and has None. Periods may leave days out, and may not
+    overlap. `beside` are digests of more that the sum was put together from.
+
+    O(outputs of all periods).
+
+    >>> import freewill as fw
+    >>> coin = fw.KRR(fw.Categorical(["yes", "no"]), epsilon=1.0)
+    >>> first, second = fw.collect([(coin, [0, 0, 1])]), fw.collect([(coin, [1])])
+    >>> weeks = [("2026-11-02", "2026-11-09", first), ("2026-11-09", None, second)]
+    >>> evidence = fw.with_periods(weeks)
+    >>> evidence.people, [str(period) for period in evidence.periods]
+    (4, ['2026-11-02..2026-11-08', 'since 2026-11-09'])
+    >>> evidence.between(last="2026-11-08") == first
+    True
+    """
+    wanted = "triples (start, end, evidence)"
+    periods = sorted(
+        (_checked(part) for part in listed(parts, "parts", wanted)), key=lambda period: period.start
+    )
+    if not periods:
+        raise EvidenceError(f"no period: expected {wanted}.")
+    for before, after in pairwise(periods):
+        if before.end is None or before.end > after.start:
+            raise EvidenceError(
+                f"the periods {before} and {after} overlap: expected each to end where the next "
+                f"begins, or before. Only the last may go on."
+            )
+    return _sum(periods, beside)
+
+
+def _checked(part: Any) -> Period:
+    given = tuple(part) if isinstance(part, tuple | list) else ()
+    if len(given) != 3:
+        raise EvidenceError(f"{shown(part)}: expected (start, end, evidence).")
+    start = day(given[0], "start")
+    end = None if given[1] is None else day(given[1], "end")
+    if end is not None and end <= start:
+        raise EvidenceError(
+            f"a period from {start} to {end}: the end is the first day that belongs to it no more, "
+            f"and must be later than the start."
+        )
+    evidence = checked_evidence(given[2], "a period")
+    return Period(start, end, replace(evidence, periods=()) if evidence.periods else evidence)
+
+
+def day(given: Any, name: str) -> date:
+    """Return a day that was given as one, or as a text.
+
+    >>> day("2026-11-02", "from")
+    datetime.date(2026, 11, 2)
+    """
+    if isinstance(given, str):
+        try:
+            return date.fromisoformat(given)
+        except ValueError:
+            given = shown(given)
+    elif isinstance(given, date) and not isinstance(given, datetime):
+        return given
+    raise EvidenceError(f"{name}={given}: expected a day, as 2026-11-02.")
+
+
+def _sum(periods: Sequence[Period], beside: Parts) -> Evidence:
+    total = merge([period.evidence for period in periods])
+    return replace(total, periods=tuple(periods), parts=total.parts | beside)
+
+
+def _named(periods: Sequence[Period]) -> str:
+    more = f"{len(periods) - _NAMED} more, " if len(periods) > _NAMED else ""
+    return more + ", ".join(map(str, periods[-_NAMED:]))
+
+
+def changed(evidence: Evidence, change: Callable[[Evidence], Evidence]) -> Evidence:
+    """Return what a change makes of evidence, made in each of its periods where it has some."""
+    if not evidence.periods:
+        return change(evidence)
+    return _sum(
+        [replace(period, evidence=change(period.evidence)) for period in evidence.periods],
+        frozenset(),
+    )
+
+
+def _united_periods(bodies: Sequence[Evidence]) -> tuple[Period, ...]:
+    """Return the periods of evidence that is merged; none where some of it is of no known time.
+
+    Those of the same days are added. Those that overlap otherwise, as a week and its days, become
+    one, from the first day of both to the last: what was counted together cannot be told apart.
+    """
+    if not all(body.periods for body in bodies if body.people):
+        return ()
+    every = sorted((p for body in bodies for p in body.periods), key=lambda period: period.start)
+    together: list[list[Period]] = []
+    for period in every:
+        if together and _until(together[-1]) > period.start:
+            together[-1].append(period)
+        else:
+            together.append([period])
+    return tuple(
+        Period(
+            same[0].start,
+            None if any(period.end is None for period in same) else _until(same),
+            merge([period.evidence for period in same]),
+        )
+        for same in together
+    )
+
+
+def _until(periods: Sequence[Period]) -> date:
+    """Return the first day after some periods, the last of all while one of them goes on."""
+    return max(period.end or date.max for period in periods)
+
+
+def checked_parts(given: Any) -> Parts:
+    """Return what is a digest of what a file tells, of which nothing else depends."""
+    some = given[:MOST_PARTS] if isinstance(given, list) else []
+    return frozenset(one for one in some if isinstance(one, str) and len(one) == _LENGTH)
+
+
+def digest(*contents: bytes) -> str:
+    """Return the digest of some bytes."""
+    total = hashlib.sha256()
+    for content in contents:
+        total.update(b"%d:" % len(content))
+        total.update(content)
+    return total.hexdigest()[:_LENGTH]
+
+
+def united(bodies: Iterable[Evidence]) -> Parts:
+    """Return the parts of evidence that is put together from some bodies."""
+    parts = frozenset().union(*(body.parts or own_part(body) for body in bodies))
+    return frozenset(sorted(parts)[:MOST_PARTS])
+
+
+def picked(evidence: Evidence, groups: Iterable[Group]) -> Parts:
+    """Return the parts of some groups of evidence: those of other groups are of other people."""
+    ids = [group.mechanism.id.encode() for group in groups]
+    parts = evidence.parts or own_part(evidence)
+    return frozenset(digest(part.encode(), *ids) for part in parts)
+
+
+def own_part(evidence: Evidence) -> Parts:
+    """Return the digest of evidence; none where others could have the same by chance."""
+    if log_repeated(evidence) >= COINCIDENCE:
+        return frozenset()
+    contents: list[bytes] = []
+    for group in evidence.groups:
+        contents.append(group.mechanism.id.encode())
+        if group.table is None:
+            contents.append(b"%d %d" % (group.seen.people, group.seen.checksum))
+        else:
+            outputs, counts = group.table
+            kind = "<i8" if outputs.dtype.kind == "i" else outputs.dtype
+            contents.append(np.ascontiguousarray(outputs, dtype=kind).tobytes())
+            contents.append(np.ascontiguousarray(counts, dtype="<i8").tobytes())
+    return frozenset([digest(*contents)])
+
+
+def log_repeated(evidence: Evidence) -> float:
+    """Bound the logarithm of the chance that others have the same evidence, whoever they are."""
+    alone = sum(group.people for group in evidence.groups if group.table is None)
+    return stirling(evidence.people) - alone + fitted_sum(evidence)
+
+
+def stirling(people: int) -> float:
+    """Return log(n! e^n / n^n), about log sqrt(2 pi n)."""
+    return float(-fitted(np.array([people]))[0])
+
+
+def fitted(counts: IntArray) -> FloatArray:
+    """Return log(c^c e^-c / c!): times e^stirling(n), a product of these is the largest chance.
+
+    No distribution gives counts c of n people a larger chance than c / n does, which is
+    n! / n^n prod c^c / c!.
+    """
+    return np.asarray(xlogy(counts, counts) - counts - gammaln(np.asarray(counts) + 1.0))
+
+
+def fitted_sum(evidence: Evidence) -> float:
+    """Return the logarithm of prod c^c e^-c / c! over the counts of outputs that repeat."""
+    tables = [group.table for group in evidence.groups if group.table is not None]
+    return sum(float(fitted(counts).sum()) for _, counts in tables)
+
+
+def some_of(texts: Sequence[str], most: int = 5) -> str:
+    """Return texts in a row, the first of them where they are many.
+
+    >>> some_of(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more

@@ -16,8 +16,13 @@ from freewill.domain.mechanisms.each import Silent
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.conditions import checked_names, product_of
-from freewill.stats.difference import single_differences, smooth_differences, written
-from freewill.stats.equality import by_formula, whitened
+from freewill.stats.difference import (
+    by_formula,
+    single_differences,
+    smooth_differences,
+    whitened,
+    written,
+)
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.functionals import checked_level

@@ -12,9 +12,8 @@ from freewill.domain.mechanisms.each import Each, Silent
 from freewill.domain.mechanisms.factored import Column, Factored
 from freewill.domain.questionnaire import ANSWERS
 from freewill.errors import EvidenceError, several
-from freewill.stats.evidence import Evidence, assemble, checked_evidence, merge
+from freewill.stats.evidence import Evidence, assemble, changed, checked_evidence, merge
 from freewill.stats.groups import Group, grouped
-from freewill.stats.periods import changed
 
 _TABLE = 1 << 16
 """Combinations of reports up to which there is a place for each."""

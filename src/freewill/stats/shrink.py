@@ -21,8 +21,12 @@ from freewill.numeric.solvers.likelihood import (
     one_blas_thread,
 )
 from freewill.numeric.solvers.systems import dense_system
-from freewill.stats.estimators.estimate import Estimate, checked_run, described
-from freewill.stats.estimators.identifiability import unresolved_directions
+from freewill.stats.estimators.estimate import (
+    Estimate,
+    checked_run,
+    described,
+    unresolved_directions,
+)
 from freewill.stats.evidence import Evidence, checked_evidence, refuse_nobody
 
 _FEWEST = 1 / 64

@@ -17,7 +17,7 @@ from freewill.io.decoding import DecodedBlocks, Decoder
 from freewill.io.files import TEXTS, Files, files_of
 from freewill.io.layout import ADVICE, Part, parts_of, total
 from freewill.io.rows import Columns
-from freewill.stats.streams import Block, Source, Work
+from freewill.stats.groups import Block, Source, Work
 
 ENGINES = {"duckdb": "freewill.io.engines.duckdb", "spark": "freewill.io.engines.spark"}
 """The module of each engine, which starts one by `session` and loads when it is first used."""
@@ -125,6 +125,15 @@ class Table:
         """Run queries one after the other and yield the record batches of their answers."""
         for query in queries:
             yield from self.session.batches(query, longest)
+
+    def telling(self, query: Any, tell: Callable[[Any], None], longest: int) -> Callable[[], None]:
+        """Return what runs a query and tells the record batches of its answer."""
+
+        def run() -> None:
+            for batch in self.batches(query, longest=longest):
+                tell(batch)
+
+        return run
 
 
 def engine_for(name: str, source: Any) -> Engine:

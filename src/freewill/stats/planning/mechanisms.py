@@ -8,24 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.frames import frame
-from freewill.core.presented import Presented
+from freewill.core.presented import Presented, frame
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.leakage import leakage
 from freewill.domain.mechanisms.base import Mechanism, brief, is_mechanism
+from freewill.domain.metrics import norm_on
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, printable, several, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.collect import collect
-from freewill.stats.difference import norm_on
-from freewill.stats.estimators.estimate import Estimate, whole
+from freewill.stats.estimators.estimate import Estimate, Work, whole
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.information import DENSE
-from freewill.stats.planning.design import Design, true_variance
-from freewill.stats.planning.distances import Parts
+from freewill.stats.planning.design import Design, Parts, true_variance
 from freewill.stats.planning.truths import checked_truths, usual
-from freewill.stats.work import Work
 
 MIXTURE = "all of them"
 """Name of the survey in which people choose every one of its mechanisms as often."""

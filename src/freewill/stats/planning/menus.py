@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 
 from freewill.core.texts import per
 from freewill.core.types import FloatArray, numbers
-from freewill.domain.alphabets.base import Alphabet, checked_kind, has_raster, refuse_vast
+from freewill.domain.alphabets.base import Alphabet, Linear, checked_kind, has_raster, refuse_vast
 from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.linear import Linear
 from freewill.domain.calibration import calibrate
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
@@ -19,14 +18,13 @@ from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
 from freewill.domain.mechanisms.registry import kind_named
+from freewill.domain.metrics import diameter
 from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, ParameterError, closest, first_line, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
-from freewill.stats.difference import diameter
-from freewill.stats.estimators.estimate import Estimate
+from freewill.stats.estimators.estimate import Estimate, Work
 from freewill.stats.planning.design import Design, true_variance
 from freewill.stats.planning.truths import checked_truths, checked_weights, is_emd
-from freewill.stats.work import Work
 
 Promise = Literal["ldp", "geo", "loss"]
 Kinds = tuple[Any, ...]

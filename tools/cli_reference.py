@@ -1,6 +1,6 @@
 """The reference of the command line, made from the commands' own signatures.
 
-`python -m freewill.cli.reference > docs/cli.md` writes it; a test holds the file to it.
+`python -m tools.cli_reference > docs/cli.md` writes it; a test holds the file to it.
 """
 
 import inspect
@@ -18,7 +18,7 @@ from freewill.cli.application import COMMANDS, command, freewill
 _HEAD = """\
 # The command line
 
-Made by `python -m freewill.cli.reference > docs/cli.md`; the tests hold this page to the commands.
+Made by `python -m tools.cli_reference > docs/cli.md`; the tests hold this page to the commands.
 `freewill COMMAND --help` shows the same in the terminal.
 """
 _KINDS = {str: "text", Path: "path", int: "integer", float: "number", bool: ""}

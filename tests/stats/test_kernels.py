@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.stats.product_kernels import ProductKernels
-from freewill.stats.sieves import Kernels
+from freewill.stats.smooth import Kernels
 from profiles import examples
 
 LINE, CITY, MENU = fw.Linear(0, 5), fw.Grid(3, 2, cell=(0.5, 1.0)), fw.Categorical(["a", "b"])
@@ -17,7 +16,7 @@ RECORDS = fw.Product(line=LINE, menu=MENU, city=CITY)
 @given(width=st.floats(0.3, 3.0))
 @examples(10)
 def test_the_kernel_is_the_product_of_those_of_the_attributes(width):
-    kernels = ProductKernels.on(RECORDS)
+    kernels = Kernels.on(RECORDS)
     # The line is 6 steps long, the city 3 of its shorter cells and 2 of the longer ones: 4.
     parts = [
         Kernels.on(LINE).kernel(width),
@@ -33,7 +32,7 @@ def test_the_kernel_is_the_product_of_those_of_the_attributes(width):
 
 
 def test_widths_of_its_own_for_each_record():
-    kernels = ProductKernels.on(RECORDS)
+    kernels = Kernels.on(RECORDS)
     widths = np.random.default_rng(0).uniform(0.3, 2.0, RECORDS.size)
     found = kernels.kernel(widths)
     np.testing.assert_allclose(found.sum(axis=0), 1, atol=1e-12)
@@ -44,7 +43,7 @@ def test_widths_of_its_own_for_each_record():
 
 
 def test_records_that_differ_without_an_order_are_apart():
-    kernels = ProductKernels.on(RECORDS)
+    kernels = Kernels.on(RECORDS)
     records = [(2, "a", (0.25, 0.5)), (2, "b", (0.25, 0.5)), (3, "a", (0.25, 0.5))]
     first, other_label, next_door = RECORDS.encode(records).tolist()
     assert kernels.apart(first, [other_label], 100.0)
