@@ -38,7 +38,7 @@ def test_a_period_has_its_report_and_the_question_its_answer(mechanism, tmp_path
 def test_reports_of_two_periods_are_those_of_one_answer(mechanism):
     """Were the first step drawn anew, reports of many people would not agree with records."""
     texts = []
-    for _ in range(4500):  # so that drawing anew is seen, whatever the system draws
+    for _ in range(2500):  # so that drawing anew is seen, whatever the system draws
         device = fw.Device(mechanism, fw.Memory(), question="our-town/age")
         texts.append([device.report(1, period=day) for day in ("monday", "tuesday")])
     periods = [mechanism.received(list(day)) for day in zip(*texts, strict=True)]
