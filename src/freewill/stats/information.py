@@ -13,7 +13,8 @@ from scipy.linalg import lapack
 
 from freewill.core.types import BoolArray, FloatArray, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.mechanisms.base import Mechanism, is_mechanism, moments_together
+from freewill.domain.mechanisms.base import Mechanism, is_mechanism
+from freewill.domain.mechanisms.factored import moments_together
 from freewill.errors import EvidenceError, ParameterError, closest, printable, several, shown
 from freewill.numeric.operators.moments import Moments, about_mean, effective_share
 from freewill.numeric.operators.shared_moments import merged, powers_of

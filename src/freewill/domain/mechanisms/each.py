@@ -108,11 +108,6 @@ class OfAttributes(Mechanism):
         """The names of the attributes that reports tell of."""
         return frozenset(n for n, part in self.by_name.items() if not isinstance(part, Silent))
 
-    @classmethod
-    def moments_together(cls, mechanisms: Sequence[Self], theta: FloatArray) -> Sequence[Moments]:
-        """Return the moments of all whose outputs can be listed from one law of all these."""
-        return shared_moments(mechanisms, theta)
-
     def moments(self, theta: FloatArray) -> Moments:
         """Return what a report tells at theta, from the law of all outputs if these are listed."""
         return shared_moments([self], theta)[0]
@@ -325,11 +320,11 @@ def attribute_parts(
             f"fw.Each(age=mechanism, vote=mechanism), behind a product if you like."
         )
     parts = dict(tables[0]) if tables else {}
-    for name, part in named.items():
-        if name in parts:
-            raise ParameterError(f"{kind} with {shown(name)} twice: name each attribute once.")
-        parts[name] = part
-    parts = {name: checked_inner(part, f"{kind}, {name!r}") for name, part in parts.items()}
+    twice = [name for name in named if name in parts]
+    if twice:
+        raise ParameterError(f"{kind} with {shown(twice[0])} twice: name each attribute once.")
+    every = {**parts, **named}.items()
+    parts = {name: checked_inner(part, f"{kind}, {name!r}") for name, part in every}
     if products:
         alphabet = products[0]
     else:

@@ -148,6 +148,17 @@ _MOST_ONE = 1 << 20
 """Outputs of one mechanism that are."""
 
 
+def moments_together(mechanisms: Sequence[Any], theta: FloatArray) -> list[Moments]:
+    """Return what a report of each mechanism tells at theta; of those about attributes, at once."""
+    places = [place for place, one in enumerate(mechanisms) if hasattr(one, "listed")]
+    shared = shared_moments([mechanisms[place] for place in places], theta) if places else []
+    moments = dict(zip(places, shared, strict=True))
+    return [
+        moments[place] if place in moments else one.moments(theta)
+        for place, one in enumerate(mechanisms)
+    ]
+
+
 def shared_moments(mechanisms: Sequence[Any], theta: FloatArray) -> list[Moments]:
     """Return the moments of mechanisms about attributes, from one law of all their outputs.
 
