@@ -23,7 +23,6 @@ from freewill.domain.mechanisms.composed import (
 from freewill.domain.mechanisms.factored import (
     ByAttribute,
     Said,
-    named,
     product_law,
     shared_moments,
 )
@@ -101,7 +100,7 @@ class OfAttributes(Mechanism):
     @property
     def by_name(self) -> dict[str, Mechanism]:
         """The mechanism of each attribute."""
-        return dict(named(self.alphabet, self.parts))
+        return dict(zip(self.alphabet.attributes, self.parts, strict=True))
 
     @property
     def answered(self) -> frozenset[str]:
@@ -122,6 +121,13 @@ class OfAttributes(Mechanism):
     def audited(self) -> dict[str, list[tuple[Mechanism, Guarantee]]]:
         """Return what is audited of each attribute: its mechanism, and what that promises."""
         return {name: [(part, promised(part))] for name, part in self.by_name.items()}
+
+    def guarantee(self) -> JointGuarantee:
+        """Return the epsilons of the attributes, and their sum, or the largest if one is sent."""
+        parts = [(name, promised(part)) for name, part in self.by_name.items()]
+        each = [(promise, self.alphabet.attributes[name]) for name, promise in parts]
+        total = summed(each) if self.sends == "all" else max(summed([one]) for one in each)
+        return JointGuarantee("ldp", total, parts=tuple(parts))
 
     @classmethod
     def stacked(cls, mechanisms: Sequence[Self], outputs: Sequence[Reports]) -> KroneckerOperator:
@@ -280,12 +286,6 @@ class Each(OfAttributes):
                 return None
             table = np.moveaxis(inverted.reshape(*columns.shape[:-1], -1), -1, axis)
         return np.ascontiguousarray(table).ravel()
-
-    def guarantee(self) -> JointGuarantee:
-        """Return the sum of all epsilons, never understated, and those of the attributes."""
-        parts = [(name, promised(part)) for name, part in self.by_name.items()]
-        total = summed([(promise, self.alphabet.attributes[name]) for name, promise in parts])
-        return JointGuarantee("ldp", total, parts=tuple(parts))
 
 
 def _inverted(part: Mechanism, rows: FloatArray) -> FloatArray | None:

@@ -1,7 +1,7 @@
 """Reports about several attributes, attribute by attribute: what laws and marginals share."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -133,11 +133,6 @@ def product_law(mechanisms: Sequence[Mechanism], outputs: Sequence[Reports]) -> 
     if factored is None:
         raise TypeError("a law that is no product")
     return factored.law()
-
-
-def named(alphabet: Any, parts: Sequence[Mechanism]) -> Iterator[tuple[str, Mechanism]]:
-    """Yield the mechanism of each attribute, by its name."""
-    return zip(alphabet.attributes, parts, strict=True)
 
 
 MOST_ROWS = 1 << 22
