@@ -23,7 +23,7 @@ from benchmarks.sensitivity import LINE, SIZE, drawn, mixture, truth_of
 from freewill.core.types import FloatArray
 from freewill.domain.guarantees.epsilon import told_apart
 from freewill.domain.mechanisms.base import brief
-from freewill.stats.choice.odds import choice_odds
+from freewill.stats.choice.aware import choice_odds
 
 PLACES = np.linspace(-1, 1, SIZE)
 SHAPES = {

@@ -13,7 +13,7 @@ from cli_cases import AGES, CITY, MENU, OFFERED, run
 from contract import Entry, variants
 from freewill.domain.survey import Survey
 from freewill.present import canvas
-from freewill.stats.planning.distances import Sample
+from freewill.stats.planning.design import Sample
 from problems import uniform_evidence
 from report_cases import QUICK_JAVA, spark_missing
 

@@ -72,7 +72,6 @@ _BY_NAME: dict[str, Schema] = {
         name: {"type": "string", "minLength": low, "maxLength": high}
         for name, (low, high) in _LENGTHS.items()
     },
-    "introduction": {**_TEXT, "maxLength": 4000},
     "name": {"type": "string", "pattern": f"^{_ADDRESS.pattern}$", "minLength": 2, "maxLength": 60},
     "period": {"enum": [*PERIODS]},
     "language": {"type": "string", "pattern": f"^{_LANGUAGE.pattern}$"},

@@ -13,8 +13,8 @@ import pytest
 import freewill as fw
 from cli_cases import refused, run, run_json
 from freewill.collector import store as stores
+from freewill.collector.rounds import log_end, log_entries
 from freewill.collector.store import open_store
-from freewill.collector.survey_log import log_end, log_entries
 from freewill.domain.survey_log import devices_hash
 from postgres_cases import needs_postgres, server, url
 from service_cases import SHY, SURVEY, needs_serve, served

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.numeric.operators.atoms import AtomOperator
+from freewill.numeric.operators.around import AtomOperator
 from freewill.numeric.operators.base import StackOperator
 from freewill.numeric.solvers.atoms import AtomSystem
 from freewill.numeric.solvers.systems import DenseSystem, structured_system

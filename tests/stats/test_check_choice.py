@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import cauchy, chi2, kstest
 
 import freewill as fw
-from freewill.stats.choice.check import each_level, holm, preference
-from freewill.stats.choice.scores import Scores
+from freewill.stats.choice.check import Scores, each_level, holm, preference
 from freewill.stats.difference import combined, displacements, weighted_chi_square_tail
 from freewill.stats.information import pulled
 

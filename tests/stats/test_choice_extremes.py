@@ -11,8 +11,7 @@ import pytest
 import freewill as fw
 from freewill.errors import FreewillError
 from freewill.stats.choice.bases import basis_of
-from freewill.stats.choice.fit import _WIDEST, _moved
-from freewill.stats.choice.joint import JointEstimate
+from freewill.stats.choice.fit import _WIDEST, JointEstimate, _moved
 from freewill.stats.choice.model import ChoiceModel
 from freewill.stats.estimators.estimate import default_tolerance
 from mixture_cases import enlarged

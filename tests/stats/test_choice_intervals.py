@@ -16,7 +16,7 @@ from choice_cases import (
     slope_of,
 )
 from freewill.stats.choice.bases import ladder
-from freewill.stats.choice.joint import JointEstimate
+from freewill.stats.choice.fit import JointEstimate
 from freewill.stats.choice.model import ChoiceModel
 
 

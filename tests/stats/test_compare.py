@@ -10,7 +10,7 @@ import freewill as fw
 from freewill.domain.metrics import diameter, norm_on
 from freewill.stats.compare import quantile
 from freewill.stats.difference import (
-    Scores,
+    Pooled,
     by_formula,
     equality,
     single_differences,
@@ -99,9 +99,9 @@ def test_differences_in_single_values_are_found_beside_smooth_ones():
     comb = np.where(np.arange(20) % 2, 1.2, 0.8) / 20
     one = simulated([fw.KRR(LINE, 4.0)], np.full(20, 0.05), 20_000, 0)
     other = simulated([fw.KRR(LINE, 4.0)], comb, 20_000, 1)
-    scores = Scores.of(one, other, Work(None))
-    smooth = smooth_differences(scores.mode, LINE)
-    score, covariance, _ = scores.along(smooth, Work(None))
+    pooled = Pooled.of([one, other], Work(None))
+    smooth = smooth_differences(pooled.mode, LINE)
+    score, covariance, _ = pooled.along(smooth, Work(None))
     (stage,) = whitened(covariance, [len(smooth)])
     assert by_formula((stage @ score)[None], [len(stage)])[0] > 1e-3
     assert equality(one, other) < 1e-6
@@ -129,11 +129,11 @@ def test_without_noise_it_is_the_textbook_s_test():
 def test_the_score_is_the_difference_of_efficient_estimates():
     # W^-1 S against C_2 g_2 - C_1 g_1, formed naively at the pooled theta.
     one, other = (simulated(MIXTURES["k-rr"], SMOOTH, 3000, seed) for seed in (0, 1))
-    scores = Scores.of(one, other, Work(None))
-    first, second = scores.one.covariance, scores.other.covariance
-    wanted = other.people * second @ scores.slopes[1] - one.people * first @ scores.slopes[0]
-    rows = single_differences(scores.mode)
-    score, told, _ = scores.along(rows, Work(None))
+    pooled = Pooled.of([one, other], Work(None))
+    first, second = (each.covariance for each in pooled.each)
+    wanted = second @ pooled.sums[1] - first @ pooled.sums[0]
+    rows = single_differences(pooled.mode)
+    score, told, _ = pooled.along(rows, Work(None))
     weight = np.linalg.pinv(first + second, rcond=1e-10)
     assert told == pytest.approx(rows @ weight @ rows.T, rel=1e-5, abs=1e-8 * told.max())
     assert score == pytest.approx(rows @ weight @ wanted, rel=1e-5, abs=1e-7 * np.abs(score).max())

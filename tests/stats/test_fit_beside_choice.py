@@ -5,7 +5,9 @@ import pytest
 from scipy.special import softmax
 
 import freewill as fw
-from freewill.stats.laws.residuals import ChoiceLaw, Crowd, Residuals, choice_law
+from freewill.stats.choice.aware import choice_law
+from freewill.stats.choice.model import ChoiceLaw
+from freewill.stats.laws.residuals import Crowd, Residuals
 from freewill.stats.misfit import fit_beside_choice
 
 AGES = fw.Linear(0, 19)
@@ -37,16 +39,16 @@ def test_values_of_a_group_move_as_its_logits_do():
     """J_m against differences of theta c_m, and the residuals' covariance against the formula."""
     evidence = chosen(FOUR[:3], 3000, 1, "slope")
     aware = fw.choice_aware(evidence)
-    law = choice_law(aware)
+    law, contrasts = choice_law(aware), aware.made_from.model.contrasts
     crowd = Crowd.of(evidence, law, aware.theta)
     logits, size = np.log(law.choice), 1e-6
 
     def values(theta, coefficients):
-        moved = softmax(logits + law.functions @ coefficients @ law.contrasts.T, axis=1)
+        moved = softmax(logits + law.functions @ coefficients @ contrasts.T, axis=1)
         joint = theta[:, None] * moved
         return joint / joint.sum(axis=0)
 
-    still = np.zeros((law.functions.shape[1], law.contrasts.shape[1]))
+    still = np.zeros((law.functions.shape[1], contrasts.shape[1]))
     here = values(crowd.theta, still)
     rng = np.random.default_rng(3)
     for _ in range(5):
@@ -75,7 +77,7 @@ def test_values_of_a_group_move_as_its_logits_do():
 def test_where_nothing_is_allowed_for_it_is_the_test_of_a_free_choice():
     evidence = chosen(FOUR, 2000, 2, "slope")
     shares = np.array([one.people for one in evidence.groups]) / evidence.people
-    law = ChoiceLaw(np.tile(shares, (20, 1)), np.zeros((20, 0)), np.zeros((4, 3)), 1.0)
+    law = ChoiceLaw(np.tile(shares, (20, 1)), np.zeros((20, 0)), 1.0)
     theta = fw.gibu(evidence).theta
     free = Residuals.of(evidence, Crowd.of(evidence, None, theta))
     given = Residuals.of(evidence, Crowd.of(evidence, law, theta))

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from foreign import ForeignHashing, ForeignUnary
-from freewill.stats.planning.design import Design
-from freewill.stats.planning.distances import Expected
+from freewill.stats.planning.design import Design, Expected
 from freewill.stats.planning.menus import candidates
 from profiles import examples
 

@@ -9,7 +9,7 @@ from scipy.stats import fisher_exact
 import freewill as fw
 from freewill.stats import permutation
 from freewill.stats.difference import (
-    Scores,
+    Pooled,
     by_formula,
     equality,
     single_differences,
@@ -25,9 +25,9 @@ PEAK = np.array([0.1, 0.4, 0.3, 0.15, 0.05])
 
 def formula(one, other):
     """Return the p-value of many people."""
-    scores = Scores.of(one, other, Work(None))
-    rows = [smooth_differences(scores.mode, LINE), single_differences(scores.mode)]
-    score, covariance, _ = scores.along(np.concatenate(rows), Work(None))
+    pooled = Pooled.of([one, other], Work(None))
+    rows = [smooth_differences(pooled.mode, LINE), single_differences(pooled.mode)]
+    score, covariance, _ = pooled.along(np.concatenate(rows), Work(None))
     stages = whitened(covariance, [len(stage) for stage in rows])
     turned = np.concatenate(stages) @ score
     return by_formula(turned[None], [len(stage) for stage in stages])[0]

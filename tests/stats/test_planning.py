@@ -12,8 +12,7 @@ from scipy.stats import binom, chi2
 import freewill as fw
 from freewill.stats.information import DENSE
 from freewill.stats.planning import plan as planning
-from freewill.stats.planning.design import Design
-from freewill.stats.planning.distances import Projected
+from freewill.stats.planning.design import Design, Projected
 from freewill.stats.planning.truths import truths
 from profiles import examples
 

@@ -9,7 +9,7 @@ import freewill as fw
 from composed_cases import composed_law
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.factored import moments_together, shared_moments
-from freewill.numeric.operators.shared_moments import SharedMoments, merged
+from freewill.numeric.operators.moments import SharedMoments, merged
 from freewill.stats import covariance, information
 from freewill.stats.information import information_at, information_of
 from profiles import examples

@@ -23,11 +23,10 @@ from freewill.errors import ParameterError, several
 from freewill.present.shares import difference_columns
 from freewill.present.words import apart
 from freewill.stats import functionals
-from freewill.stats.compare import COLUMNS, Comparison
+from freewill.stats.compare import COLUMNS, Body, Comparison, refuse_shared
 from freewill.stats.compare import compare as compared
 from freewill.stats.estimators.estimate import default_tolerance
 from freewill.stats.information import several_people
-from freewill.stats.provenance import Body, refuse_shared
 
 Of = StrEnum("Of", ["SHARES", "MEAN", "MEDIAN", "QUARTILES", "CDF"])
 _HEADS = (*COLUMNS[:-1], "std error")

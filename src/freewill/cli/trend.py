@@ -24,11 +24,11 @@ from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, ParameterError, several
 from freewill.present.trends import scaled, sentence, surest
 from freewill.stats import functionals
+from freewill.stats.compare import Body, refuse_shared
 from freewill.stats.difference import written
 from freewill.stats.estimators.estimate import default_tolerance
 from freewill.stats.evidence import Evidence
 from freewill.stats.evidence import merge as added
-from freewill.stats.provenance import Body, refuse_shared
 from freewill.stats.trend import Trend
 from freewill.stats.trend import trend as trend_of
 

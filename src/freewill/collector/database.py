@@ -143,7 +143,7 @@ class Database(Reader, Protocol):
     def _create_tables(self, version: int) -> None:
         """Make the tables of a new store (version 0), or those of an older version ours."""
         # It knows surveys and the log, which know databases.
-        from freewill.collector.renewal import create_tables  # noqa: PLC0415
+        from freewill.collector.rounds import create_tables  # noqa: PLC0415
 
         create_tables(self, version)
 

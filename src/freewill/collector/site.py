@@ -18,7 +18,7 @@ from starlette.routing import Route
 from freewill.collector.answers import RefusedError, policy
 
 if TYPE_CHECKING:
-    from freewill.collector.addresses import Addresses
+    from freewill.collector.intake import Addresses
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _HERE = Path(__file__).parent / "web"

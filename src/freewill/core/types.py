@@ -58,6 +58,19 @@ def frozen(array: FloatArray) -> FloatArray:
     return array
 
 
+def array_of(given: Any) -> NDArray[Any]:
+    """Return what NumPy makes of anything: of no entries integers, of what is no array one object.
+
+    >>> array_of([[], []]), array_of([[1], [2, 3]])
+    (array([], shape=(2, 0), dtype=int64), array(None, dtype=object))
+    """
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return np.asarray(None)
+    return array if array.size else np.zeros(array.shape, dtype=np.int64)
+
+
 def numbers(
     given: Any, name: str, wanted: str = "numbers", error: type[FreewillError] = ParameterError
 ) -> FloatArray:

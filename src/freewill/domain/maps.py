@@ -228,7 +228,7 @@ def map_grid(
     before, after = (
         sum(len(one.positions) for one in some) for some in (features, read_features(drawn))
     )
-    said = next((plain.get(name) for name in ("attribution", "copyright") if plain.get(name)), None)
+    said = geojson.get("attribution") or geojson.get("copyright")
     source = {"attribution": said} if isinstance(said, str) and len(said) <= LONGEST_TITLE else {}
     return MapGrid(grid, {"geojson": drawn, **source}, unread, (before, after), properties)
 
@@ -239,29 +239,25 @@ def _plain(geojson: Any, name: str | None) -> tuple[dict[str, Any], int, tuple[s
     if not whole or not isinstance(geojson.get("features"), list | tuple):
         raise ParameterError(f"map={shown(geojson)}: expected a GeoJSON FeatureCollection.")
     _check_degrees(geojson.get("crs"))
-    shapes = [_shape(one) for one in geojson["features"]]
-    features = [one for one, shape in zip(geojson["features"], shapes, strict=True) if shape]
-    if not features:
+    drawn = [(_properties(one), shape) for one in geojson["features"] if (shape := _shape(one))]
+    if not drawn:
         raise ParameterError("the map has no polygons, lines or points: nothing to lay a grid on.")
-    own_properties = [_properties(one) for one in features]
-    properties = tuple(dict.fromkeys(key for one in own_properties for key in one))
+    properties = tuple(dict.fromkeys(key for own, _ in drawn for key in own))
     if name is not None and name not in properties:
         there = ", ".join(printable(key) for key in properties) or "none"
         raise ParameterError(f"no feature has the property {shown(name)}. There are: {there}.")
     names = _NAMES if name is None else (name,)
     made = [
         {"type": "Feature", "properties": _said(own, names), "geometry": shape}
-        for own, shape in zip(own_properties, filter(None, shapes), strict=True)
+        for own, shape in drawn
     ]
-    more = {key: geojson[key] for key in ("attribution", "copyright") if key in geojson}
-    left_out = len(shapes) - len(features)
-    return {"type": "FeatureCollection", "features": made, **more}, left_out, properties
+    left_out = len(geojson["features"]) - len(drawn)
+    return {"type": "FeatureCollection", "features": made}, left_out, properties
 
 
 def _check_degrees(system: Any) -> None:
     """Refuse a map that says itself that its numbers are no degrees."""
-    properties = _properties(system)
-    name = properties.get("name")
+    name = _properties(system).get("name")
     if isinstance(name, str) and not name.endswith(_IN_DEGREES):
         raise ParameterError(
             f"the map says that its coordinates are those of {shown(name)}: expected degrees "
@@ -409,21 +405,14 @@ def _simplified(plain: Mapping[str, Any], features: tuple[Feature, ...], grid: G
     # In units of the longer side, so that both axes count alike.
     scale = shape / shape.max() / np.array([east - west, north - south])
     within = [
-        place
-        for place, own in enumerate(features)
+        one
+        for one, own in zip(plain["features"], features, strict=True)
         if np.all(own.positions.max(axis=0) >= (west, south))
         and np.all(own.positions.min(axis=0) <= (east, north))
     ]
     for doublings in range(8):
         finest = 2.0**doublings / _FINEST
-        drawn = [
-            {
-                "type": "Feature",
-                "properties": plain["features"][place]["properties"],
-                "geometry": _geometry(plain["features"][place]["geometry"], finest, scale),
-            }
-            for place in within
-        ]
+        drawn = [{**one, "geometry": _geometry(one["geometry"], finest, scale)} for one in within]
         collection = {"type": "FeatureCollection", "features": drawn}
         if len(json.dumps(collection)) <= BACKGROUND_BYTES - 1000:
             return collection

@@ -33,7 +33,7 @@ from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_m
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
 from freewill.domain.mechanisms.shokri import Shokri
 from freewill.domain.programs import check_programs, programs_of, take_laws
-from freewill.domain.survey_texts import ADDED, SurveyTexts, check_unlike, checked_words, listed
+from freewill.domain.survey_texts import ADDED, SurveyTexts, check_unlike, listed
 from freewill.errors import SurveyError, first_line, printable, raised_as, several, shown, why
 
 
@@ -303,8 +303,6 @@ class Survey(SurveyTexts, Presented):
             raise SurveyError(message) from None
 
     def _check_texts(self) -> None:
-        for name in ("title", "question", "question_id"):
-            checked_words(getattr(self, name), name)
         wanted = "texts by the names of mechanisms"
         described = self._mapping("descriptions", wanted, "{'careful': 'Within ten years.'}")
         for name, text in described.items():
@@ -314,18 +312,17 @@ class Survey(SurveyTexts, Presented):
                     f"{listed(self.mechanisms)}."
                 )
             checked_text(text, f"description of {name!r}:", LONGEST_TEXT, SurveyError)
-        object.__setattr__(self, "descriptions", MappingProxyType(described))
-        object.__setattr__(self, "send_within", checked_send_within(self.send_within))
+        within = checked_send_within(self.send_within)
+        vars(self).update(descriptions=MappingProxyType(described), send_within=within)
         self._check_added(self.alphabet, self._called)
 
     def __hash__(self) -> int:
         return hash(tuple((name, mechanism.id) for name, mechanism in self.mechanisms.items()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        texts = (self.title, self.question, self.question_id, dict(self.descriptions))
-        offered = self.cover or dict(self.mechanisms)
-        build = partial(Survey, **self._added())
-        return build, (self.alphabet, offered, *texts, self.send_within)
+        texts = {name: getattr(self, name) for name in TEXTS} | self._added()
+        build = partial(Survey, descriptions=dict(self.descriptions), **texts)
+        return build, (self.alphabet, self.cover or dict(self.mechanisms))
 
     @property
     def cover(self) -> Cover | None:

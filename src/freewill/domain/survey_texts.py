@@ -34,11 +34,11 @@ from freewill.errors import SurveyError, several, shown
 
 PERIODS = ("day", "week", "month", "none")
 LOGO_BYTES = 1 << 16
-_LONGEST_INTRODUCTION = 4000
 _LENGTHS = {
     "title": (1, LONGEST_TITLE),
     "question": (1, LONGEST_TEXT),
     "question_id": (SHORTEST_ID, LONGEST_ID),
+    "introduction": (1, 4000),
     "contact": (1, LONGEST_TITLE),
     "consent": (1, LONGEST_TEXT),
 }
@@ -90,18 +90,17 @@ class SurveyTexts:
         checked_name(self.name)
         if self.period is not None and self.period not in PERIODS:
             raise SurveyError(f"period={shown(self.period)}: expected {listed(PERIODS)}.")
-        for name in ("introduction", "contact", "consent"):
+        for name in _LENGTHS:
             checked_words(getattr(self, name), name)
         if self.logo is not None:
             checked_picture(self.logo, "logo", LOGO_BYTES, ("png", "jpeg", "webp", "svg+xml"))
         if self.language is not None:
             _check_language(self.language, "language")
         background = checked_background(self.background, alphabet)
-        object.__setattr__(self, "background", background)
         named = [*mechanisms]
         by_field = {"descriptions": named, "names": named, "labels": [*alphabet.labels]}
         translations = _translations(self.translations, self.language, by_field)
-        object.__setattr__(self, "translations", translations)
+        vars(self).update(background=background, translations=translations)
 
     def _added(self) -> Spec:
         """Return the fields above that were given, ready for JSON."""
@@ -153,16 +152,14 @@ def checked_words(given: Any, name: str, what: str = "") -> None:
     """
     if given is None:
         return
-    called = what or name
-    if name != "introduction" or not isinstance(given, str):
-        shortest, longest = _LENGTHS.get(name, (1, LONGEST_TEXT))
-        checked_text(given, called, longest, SurveyError, shortest)
-        return
-    if len(given) > _LONGEST_INTRODUCTION:
-        many = several(len(given), "character")
-        raise SurveyError(f"{called} has {many}: expected at most {_LONGEST_INTRODUCTION:,}.")
-    for line in [line for line in given.split("\n") if line] or [""]:
-        checked_text(line, called, _LONGEST_INTRODUCTION, SurveyError)
+    called, lines, (shortest, longest) = what or name, [given], _LENGTHS[name]
+    if name == "introduction" and isinstance(given, str):
+        if len(given) > longest:
+            many = several(len(given), "character")
+            raise SurveyError(f"{called} has {many}: expected at most {longest:,}.")
+        lines = [line for line in given.split("\n") if line] or [""]
+    for line in lines:
+        checked_text(line, called, longest, SurveyError, shortest)
 
 
 def _check_language(given: Any, what: str) -> None:

@@ -30,11 +30,11 @@ from freewill.stats.compare import Comparison
 from freewill.stats.consistent import ConsistentTables
 from freewill.stats.estimators.estimate import Estimate, in_words
 from freewill.stats.evidence import Evidence
-from freewill.stats.explanations import Misfit
 from freewill.stats.fit import Checks, Fit, Verdict, tested
 from freewill.stats.independence import Independence
 from freewill.stats.intervals import Intervals
 from freewill.stats.laws.check import FitCheck
+from freewill.stats.misfit import Misfit
 from freewill.stats.planning.mechanisms import MechanismComparison
 from freewill.stats.planning.plan import Plan
 from freewill.stats.robust import RobustEstimate

@@ -22,8 +22,7 @@ from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, people
 from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.errors import EvidenceError, noun, printable, several
 from freewill.numeric.operators.base import Guess, Operator, Structure, Sums
-from freewill.numeric.operators.moments import Moments
-from freewill.numeric.operators.shared_moments import MixedMoments
+from freewill.numeric.operators.moments import MixedMoments, Moments
 
 _BLOCK_BYTES = 1 << 24
 """Bytes of a block of reports: few enough calls, and little memory beside them."""

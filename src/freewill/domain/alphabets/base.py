@@ -19,6 +19,7 @@ from freewill.core.types import (
     FloatArray,
     IntArray,
     Spec,
+    array_of,
     refuse_beyond,
 )
 from freewill.errors import AlphabetError, FreewillError, closest, several, shown
@@ -210,17 +211,12 @@ def checked_indices(indices: ArrayLike, size: int, what: str = "index") -> IntAr
     >>> checked_indices([0, 2], 3)
     array([0, 2])
     """
-    try:
-        array = np.asarray(indices)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        array = np.asarray(None)
+    array = array_of(indices)
     if array.dtype.kind not in "iu":
-        if array.size:
-            raise AlphabetError(
-                f"{what}: got {shown(indices)}, {kind_of(array)}; expected integers from 0 to "
-                f"{size - 1}, indices. For values, call report, or the alphabet's encode first."
-            )
-        return np.zeros(array.shape, dtype=np.int64)
+        raise AlphabetError(
+            f"{what}: got {shown(indices)}, {kind_of(array)}; expected integers from 0 to "
+            f"{size - 1}, indices. For values, call report, or the alphabet's encode first."
+        )
     if array.size and (array.min() < 0 or array.max() >= size):
         wrong = array[(array < 0) | (array >= size)].flat[0]
         raise AlphabetError(
@@ -256,7 +252,6 @@ def checked_integer(name: str, value: Any, least: int | None = None) -> int:
     return int(value)
 
 
-_SPACES = " \t"
 _BETWEEN = re.compile(r"[ \t]*,[ \t]*|[ \t]+")
 _FINER = 100
 """A coordinate is rounded to less than this part of a cell, so that it stays in its cell."""
@@ -357,17 +352,14 @@ def encode_values(alphabet: Alphabet, values: Any) -> tuple[IntArray, bool]:
     elif alphabet.labels:
         alone = isinstance(values, str)
     else:
-        try:
-            shape = tuple(np.shape(values))
-        except (TypeError, ValueError, RecursionError):
-            shape = (0,)  # uneven lists, and what has another shape, which `encode` refuses
-        alone = len(shape) < min(len(alphabet.axes), 2) and 0 not in shape
+        array = array_of(values)
+        alone = array.ndim < min(len(alphabet.axes), 2) and array.size > 0
     return alphabet.encode(values), alone
 
 
 def _numbers(text: str, wide: int, read: Callable[[str], float | None]) -> list[float] | None:
     """Return as many numbers as there are axes, or None."""
-    parts = [read(part) for part in _BETWEEN.split(text.strip(_SPACES))]
+    parts = [read(part) for part in _BETWEEN.split(text.strip(" \t"))]
     numbers = [number for number in parts if number is not None]
     return numbers if len(numbers) == len(parts) == wide else None
 
@@ -405,8 +397,7 @@ class Linear:
 
     def __post_init__(self) -> None:
         for name in ("first", "last", "step"):
-            value = getattr(self, name)
-            object.__setattr__(self, name, checked_integer(name, value))
+            object.__setattr__(self, name, checked_integer(name, getattr(self, name)))
         object.__setattr__(self, "unit", checked_unit(self.unit, AlphabetError))
         for name, value in (("first", self.first), ("last", self.last)):
             if abs(value) > LARGEST:
@@ -462,21 +453,15 @@ class Linear:
 
     def encode_inside(self, values: Any) -> Inside:
         """Turn integers into indices and leave out all other numbers."""
-        try:
-            array = np.atleast_1d(np.asarray(values))
-        except (TypeError, ValueError, OverflowError, RecursionError):
-            array = np.asarray(None)
-        if not array.size:
-            array = np.zeros(array.shape, dtype=np.int64)
+        array = np.atleast_1d(array_of(values))
         if array.dtype.kind not in "iuf":
             expected = f"expected integers, from {self.first} to {self.last}."
             raise AlphabetError(f"got {shown(values)}, {kind_of(array)}; {expected}")
-        wide = array.astype(np.result_type(array, np.float64)) if array.dtype.kind == "f" else array
-        kept = np.asarray((wide >= self.first) & (wide <= self.last))
-        if wide.dtype.kind == "f":
-            kept &= wide == np.floor(wide)
+        if array.dtype.kind == "f":  # at least doubles, which hold the ends
+            array = array.astype(np.result_type(array, np.float64))
+        kept = np.asarray((array >= self.first) & (array <= self.last) & (array == np.floor(array)))
         # Integers from here on, and only those that are near: differences neither round nor wrap.
-        steps, rest = np.divmod(wide[kept].astype(np.int64) - self.first, self.step)
+        steps, rest = np.divmod(array[kept].astype(np.int64) - self.first, self.step)
         kept[kept] = rest == 0
         return Inside(steps[rest == 0], kept)
 

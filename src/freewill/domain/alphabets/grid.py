@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.core.types import FloatArray, IntArray, Spec, numbers
+from freewill.core.types import FloatArray, IntArray, Spec, array_of, numbers
 from freewill.domain.alphabets.base import (
     LARGEST,
     Inside,
@@ -167,18 +167,18 @@ def checked_runs(mask: Any, columns: int, rows: int) -> Runs | None:
 
 def _runs(mask: Any, shape: tuple[int, int]) -> Runs | None:
     """Return the runs of a table, or runs that are given as such; None of anything else."""
-    with suppress(FreewillError, ValueError, TypeError, RecursionError):
-        table = np.asarray(mask)
-        if table.dtype == np.bool_:
-            changes = np.flatnonzero(np.diff(table.ravel(), prepend=False))
-            runs = np.diff([0, *changes, table.size])
-            return tuple(runs.tolist()) if table.shape == shape else None
+    table = array_of(mask)
+    if table.dtype == np.bool_:
+        changes = np.flatnonzero(np.diff(table.ravel(), prepend=False))
+        runs = np.diff([0, *changes, table.size])
+        return tuple(runs.tolist()) if table.shape == shape else None
+    with suppress(FreewillError):
         given = numbers(mask, "mask")
-        # Only the first may be 0, so that there is one way.
-        least = np.arange(given.size) > 0
         if given.ndim == 1 and given.size and np.all(given == np.floor(given)):
-            fine = np.all((given >= least) & (given <= MOST_CELLS))
-            return tuple(given.astype(int).tolist()) if fine else None
+            # Only the first may be 0, so that there is one way.
+            least = np.arange(given.size) > 0
+            if np.all((given >= least) & (given <= MOST_CELLS)):
+                return tuple(given.astype(int).tolist())
     return None
 
 

@@ -28,7 +28,7 @@ from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
 from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon
 from freewill.domain.outputs import OutputSpace, Symbols, read_texts
 from freewill.errors import AlphabetError, LawError, ParameterError, several, shown
-from freewill.numeric.operators.arranged import ArrangedOperator
+from freewill.numeric.operators.around import ArrangedOperator
 from freewill.numeric.operators.base import Operator, RowNumbers, StackOperator, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments, SetChances
 

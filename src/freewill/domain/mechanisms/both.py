@@ -24,7 +24,7 @@ from freewill.domain.mechanisms.composed import (
 from freewill.domain.mechanisms.factored import distinct
 from freewill.domain.packed_outputs import Records
 from freewill.errors import AlphabetError, ParameterError, SpecError, several, shown
-from freewill.numeric.operators.row_product import RowProduct
+from freewill.numeric.operators.blocks import ReportRows, RowBlocks, product_rows
 
 _COMPARED = 2e10
 """Comparisons of outputs and pairs of values that take about a minute."""
@@ -100,12 +100,12 @@ class Both(Mechanism):
         listed = [table for table in tables if table is not None]
         return [[math.prod(some) for some in product(*rows)] for rows in zip(*listed, strict=True)]
 
-    def operator(self, outputs: Reports) -> RowProduct:
+    def operator(self, outputs: Reports) -> ReportRows | RowBlocks:
         """Return the law of these outputs; each output of a part that repeats counts once."""
         reports = self.output_space.split(self.output_space.checked(outputs, self.name))
         pairs = [distinct(part, some) for part, some in zip(self.parts, reports, strict=True)]
         factors = [part.operator(own) for part, (own, _) in zip(self.parts, pairs, strict=True)]
-        return RowProduct(factors, [which for _, which in pairs])
+        return product_rows(factors, [which for _, which in pairs])
 
     def log_ratios(self, outputs: Reports) -> FloatArray | None:
         """Return the sum of the parts', where all have them."""

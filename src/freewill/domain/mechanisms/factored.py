@@ -12,8 +12,7 @@ from freewill.domain.mechanisms.base import Mechanism, stacked_operators
 from freewill.errors import LawError, several
 from freewill.numeric.operators.base import Operator, StackOperator
 from freewill.numeric.operators.kronecker import KroneckerOperator
-from freewill.numeric.operators.moments import Moments
-from freewill.numeric.operators.shared_moments import SharedLaw, SharedMoments
+from freewill.numeric.operators.moments import Moments, SharedLaw, SharedMoments
 
 
 class Said(NamedTuple):

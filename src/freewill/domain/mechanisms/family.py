@@ -26,7 +26,7 @@ from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Records
 from freewill.errors import ParameterError, several, shown
 from freewill.numeric.operators.base import Operator
-from freewill.numeric.operators.shared_moments import MixedMoments
+from freewill.numeric.operators.moments import MixedMoments
 from freewill.numeric.quadrature import octave_rule
 
 MOST_LEVELS = 1 << 24

@@ -40,8 +40,7 @@ from freewill.domain.mechanisms.randomised_response import (
 from freewill.errors import ParameterError, none_of, shown
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.blocks import ReportRows, rows_of
-from freewill.numeric.operators.count_moments import CountMoments
-from freewill.numeric.operators.moments import Moments
+from freewill.numeric.operators.moments import CountMoments, Moments
 from freewill.numeric.operators.support import unpacked
 
 _CLOSE = 0.5

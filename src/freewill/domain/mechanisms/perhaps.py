@@ -16,9 +16,8 @@ from freewill.domain.mechanisms.base import Mechanism, brief, of_full_rank
 from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promised, read_inner
 from freewill.domain.mechanisms.parameters import checked_number
 from freewill.domain.packed_outputs import Maybe
-from freewill.numeric.operators.moments import Moments
-from freewill.numeric.operators.shared_moments import MixedMoments
-from freewill.numeric.operators.silent import SilentOperator
+from freewill.numeric.operators.around import SilentOperator
+from freewill.numeric.operators.moments import MixedMoments, Moments
 
 
 @dataclass(frozen=True, init=False)

@@ -15,11 +15,10 @@ from freewill.domain.draws.sources import Source
 from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy, Rows, row_by_row
 from freewill.domain.mechanisms.parameters import check_plane
 from freewill.errors import ParameterError
+from freewill.numeric.operators.around import KeptOperator, log_sums
 from freewill.numeric.operators.base import DenseOperator, Operator
 from freewill.numeric.operators.convolution import ConvolutionOperator
 from freewill.numeric.operators.folded_kernel import FoldedKernel
-from freewill.numeric.operators.kept import KeptOperator
-from freewill.numeric.operators.mapped import log_sums
 from freewill.numeric.operators.planar_rows import planar_rows
 from freewill.numeric.quadrature import gauss
 
@@ -148,8 +147,8 @@ class PlanarGeometric(Noisy):
         present, again = np.unique(rows.which * grid.size + symbols, return_inverse=True)
         kernel, output = np.divmod(present, grid.size)
         cells, parts = _remapped_to(grid, output)
-        law = ConvolutionOperator(cells, kernels, kernel[parts])
-        return KeptOperator(law, parts, grid.cells, again)
+        noise, entries = ConvolutionOperator(cells, kernels, kernel[parts]), np.arange(cells.size)
+        return KeptOperator(noise, parts, entries, np.ones(cells.size), again, grid.cells)
 
     @classmethod
     def law_of_rows(cls, rows: Rows, outputs: Any) -> DenseOperator | None:

@@ -38,7 +38,7 @@ from freewill.errors import (
     several,
     shown,
 )
-from freewill.numeric.operators.mapped import MappedOperator
+from freewill.numeric.operators.around import MappedOperator
 
 Entries: TypeAlias = tuple[int, ...] | tuple[tuple[float, ...], ...]
 """The output of each inner output; or the chances of all outputs."""

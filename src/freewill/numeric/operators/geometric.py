@@ -54,11 +54,9 @@ class GeometricOperator(Operator):
 
     def _blocks(self) -> "Iterator[_Lines]":
         """Yield the lines of all decays, or of some at a time, where they take much memory."""
-        if self.decays.size * self.size <= _ENTRIES:
-            yield self._whole
-            return
-        for some in slices(self.decays.size, _ENTRIES // self.size):
-            yield _Lines.of(self, some)
+        together = max(1, _ENTRIES // self.size)
+        for some in slices(self.decays.size, together):
+            yield self._whole if self.decays.size <= together else _Lines.of(self, some)
 
     def forward(self, theta: FloatArray) -> FloatArray:
         """Return sum over x of exp(-decay |y - x|) theta_x at the observed outputs."""

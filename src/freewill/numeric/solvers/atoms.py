@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.numeric.operators.atoms import AtomOperator
+from freewill.numeric.operators.around import AtomOperator
 from freewill.numeric.operators.base import Map
 from freewill.numeric.solvers.conjugate import System
 

@@ -23,7 +23,6 @@ from freewill.numeric.operators.base import (
     StackOperator,
     parts_of,
 )
-from freewill.numeric.operators.kronecker import work_of
 from freewill.numeric.solvers.conjugate import ConjugateSystem, System
 
 _TINY = float(np.finfo(float).tiny)
@@ -366,7 +365,7 @@ def _rows_worth(part: Operator) -> int:
     """Return how many rows of an array make a matrix of k x k with as much work as a law does."""
     terms = part.line_terms()
     if terms is None:
-        return int(work_of(part, pairs=True) / part.shape[1] ** 2)
+        return int(part.work(pairs=True) / part.shape[1] ** 2)
     return _TABLE_ROWS + (0 if terms.decays is None else 4 * terms.decays.size)
 
 

@@ -21,8 +21,7 @@ from freewill.stats.collect import collect
 from freewill.stats.estimators.estimate import Estimate, Work, whole
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.information import DENSE
-from freewill.stats.planning.design import Design, true_variance
-from freewill.stats.planning.distances import Parts
+from freewill.stats.planning.design import Design, Parts, true_variance
 from freewill.stats.planning.truths import checked_truths, usual
 
 MIXTURE = "all of them"
