@@ -239,9 +239,8 @@ class Information:
 
     def _places(self, mechanism: Mechanism | str) -> list[int]:
         if not isinstance(mechanism, str) and not is_mechanism(mechanism):
-            raise ParameterError(
-                f"mechanism={shown(mechanism)}: expected a mechanism, or the name of one."
-            )
+            expected = "expected a mechanism, or the name of one."
+            raise ParameterError(f"mechanism={shown(mechanism)}: {expected}")
         places = [
             place
             for place, (one, _, name) in enumerate(self.parts)
