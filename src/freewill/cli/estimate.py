@@ -254,13 +254,11 @@ def _draw(
     under: Any,
 ) -> None:
     """Write the picture: of one question, or of several a heat map or bars beside everybody's."""
-    if isinstance(shares, Distribution):
-        from freewill.present.records import picture_of  # noqa: PLC0415
+    from freewill.present.plots import picture, picture_of  # noqa: PLC0415
 
+    if isinstance(shares, Distribution):
         picture_of(shares, path=path, title=title, intervals=sure)
     else:
-        from freewill.present.plots import picture  # noqa: PLC0415
-
         looks = {"intervals": sure, "merged": shares.groups, "background": under}
         picture(shares.estimate, path=path, title=title, **looks)
     analysis.say_drawn(path)

@@ -75,7 +75,7 @@ def _(shares: Shares) -> list[str]:
 def plot(result: Any, **options: Any) -> Any:
     """Draw a result by the picture that shows it best; None where it has none."""
     # Matplotlib's rooms are entered when something is drawn.
-    from freewill.present import comparison, plots, records, trends  # noqa: PLC0415
+    from freewill.present import comparison, plots, trends  # noqa: PLC0415
 
     pictures: dict[type, Callable[..., Any]] = {
         Comparison: comparison.comparison,
@@ -90,7 +90,7 @@ def plot(result: Any, **options: Any) -> Any:
         estimate = result.estimate if isinstance(result, Fit) else result
         return plots.picture(estimate, **options)
     if isinstance(result, Distribution) and len(result.names) == 2:
-        return records.picture_of(result, **options)
+        return plots.picture_of(result, **options)
     if isinstance(result, Distribution) and len(result.names) == 1:
         given = {"title": result.title, **options}
         return plots.picture(result.alphabet, {"estimate": result.theta}, **given)
