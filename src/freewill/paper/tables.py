@@ -155,22 +155,17 @@ def post_processings(judgements: Iterable[Judgement], planned: Results) -> Table
     """
     words = {True: "projection", False: "normalisation", None: "undecided"}
     sizes = sorted({row.people for row in planned.rows})
-    rows: list[list[str]] = []
-    for judgement in judgements:
-        if len(judgement.entry.methods) < 2:
-            continue
-        project, normalise = judgement.entry.methods
-        for name in judgement.entry.mixtures:
-            ratios = [
-                ratio_of(planned, name, (normalise,), people, reference=project.name)
-                for people in (sizes[0], sizes[-1])
-            ]
-            last = ratios[-1]
-            better = _NOTHING if last is None or last.refused else words[last.larger]
-            title = f"{judgement.entry.column}, {MIXTURES[name].title}"
-            rows.append([title, *map(_number, ratios), better])
-    ends = [several(size, "person") for size in (sizes[0], sizes[-1])] if rows else []
-    return Table(["EMD normalised / projected", *ends, "better"], rows)
+    ends, rows = [*sizes[:1], *sizes[-1:]], []
+    entries = [judgement.entry for judgement in judgements if len(judgement.entry.methods) == 2]
+    for entry, name in ((entry, name) for entry in entries for name in entry.mixtures):
+        (project, normalise), reference = entry.methods, entry.methods[0].name
+        ratios = [ratio_of(planned, name, (normalise,), n, reference=reference) for n in ends]
+        better = _NOTHING if not ratios[-1] or ratios[-1].refused else words[ratios[-1].larger]
+        title = f"{entry.column}, {MIXTURES[name].title}"
+        rows.append([title, *map(_number, ratios), better])
+    return Table(
+        ["EMD normalised / projected", *(several(size, "person") for size in ends), "better"], rows
+    )
 
 
 def _number(ratio: Ratio | None) -> str:
