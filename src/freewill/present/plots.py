@@ -307,8 +307,6 @@ def planned(
     if not isinstance(plan, Plan):
         raise ParameterError(f"plan={shown(plan)}: expected what fw.plan returns.")
     axes = canvas.blank_axes(ax, 7.6, 4.6)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
     order = np.argsort(plan.people, kind="stable")
     people = plan.people[order]
     name = plan.of[0] if len(plan.of) == 1 else "the least known share"
@@ -322,10 +320,9 @@ def planned(
     axes.plot(people, _positive(error[order]), label="expected", **pen)
     if plan.target is not None:
         _mark(axes, plan, plan.target)
-    axes.grid(which="major", color=canvas.FAINT, linewidth=0.8)
     per = f" ({plain(unit)})" if unit else ""
     canvas.finish(axes, title or f"Planned for: {plan.truth}", "people", f"{what}{per}")
-    _plain_ticks(axes)
+    canvas.log_axes(axes)
     canvas.legend(axes)
     return saved(canvas.figure_of(axes), path)
 
@@ -395,16 +392,3 @@ def _mark(axes: Axes, plan: Plan, target: float) -> None:
     axes.axhline(target, label=f"target {target:g}: {several(plan.needed, 'person')}", **pen)
     axes.axvline(plan.needed, color=canvas.SOFT, linewidth=1.1, linestyle=(0, (2, 1.5)))
     axes.plot([plan.needed], [target], "o", color=canvas.VERMILION, markersize=7, zorder=4)
-
-
-def _plain_ticks(axes: Axes) -> None:
-    """Write numbers out, where powers of ten are for few people: 10,000 and 0.2."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415
-
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda many, _: f"{many:,.0f}"))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda error, _: f"{error:g}"))
-    low, high = axes.get_ylim()
-    if high / low < 300:
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_minor_formatter(NullFormatter())
