@@ -157,8 +157,9 @@ def post_processings(judgements: Iterable[Judgement], planned: Results) -> Table
     sizes = sorted({row.people for row in planned.rows})
     ends = [*sizes[:1], *sizes[-1:]]
     rows: list[list[str]] = []
-    two = [judgement.entry for judgement in judgements if len(judgement.entry.methods) == 2]
-    for entry, name in ((entry, name) for entry in two for name in entry.mixtures):
+    entries = (one.entry for one in judgements if len(one.entry.methods) == 2)
+    panels = [(entry, name) for entry in entries for name in entry.mixtures]
+    for entry, name in panels:
         project, normalise = entry.methods[0].name, entry.methods[1:]
         ratios = [ratio_of(planned, name, normalise, size, reference=project) for size in ends]
         better = _NOTHING if not ratios[-1] or ratios[-1].refused else words[ratios[-1].larger]
