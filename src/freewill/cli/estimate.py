@@ -383,10 +383,7 @@ def _show_records(asked: Distribution, sure: Intervals | None, rows: int) -> Non
     if asked.is_small_table:
         cross = asked.cross() if sure is None else asked.cross(sure.level, sure.joint)
         heads = [" by ".join(cross.attributes), *cross.columns, ALL]
-        lines = [
-            [name, *(cross.cell(row, column) for column in range(len(heads) - 1))]
-            for row, name in enumerate([*cross.rows, ALL])
-        ]
+        lines = [[name, *cross.row(row)] for row, name in enumerate([*cross.rows, ALL])]
         table(heads, lines, numbers=range(1, len(heads)))
         return
     places = asked.largest(rows or len(asked))
