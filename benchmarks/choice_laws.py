@@ -21,7 +21,7 @@ import numpy as np
 import freewill as fw
 from benchmarks.choice_aware import bells
 from freewill.core.types import FloatArray
-from freewill.stats.choice.separate import Separate
+from freewill.stats.choice.aware import Separate
 
 LINE = fw.Linear(0, 99)
 MIXTURES: dict[str, tuple[fw.Mechanism, ...]] = {

@@ -21,9 +21,9 @@ from scipy.special import softmax
 import freewill as fw
 from benchmarks.sensitivity import LINE, SIZE, drawn, mixture, truth_of
 from freewill.core.types import FloatArray
-from freewill.domain.guarantees.pairs import told_apart
+from freewill.domain.guarantees.epsilon import told_apart
 from freewill.domain.mechanisms.base import brief
-from freewill.stats.choice.odds import choice_odds
+from freewill.stats.choice.aware import choice_odds
 
 PLACES = np.linspace(-1, 1, SIZE)
 SHAPES = {

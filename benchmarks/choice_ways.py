@@ -23,7 +23,7 @@ from benchmarks.free_choice import LEVEL, shifts
 from benchmarks.intervals import Case, setting_of
 from benchmarks.simulated import options, tabulate
 from freewill.core.types import FloatArray
-from freewill.stats.choice.scores import Scores, unweighted
+from freewill.stats.choice.check import Scores, unweighted
 from freewill.stats.difference import combined, weighted_chi_square_tail
 from freewill.stats.information import information_of
 

@@ -25,7 +25,7 @@ from freewill.collector.releases import ReleaseRule, Releases
 from freewill.collector.store import open_store
 from freewill.collector.surveys import Upload, to_bytes
 from freewill.core.types import FloatArray
-from freewill.domain.draws.count_noise import CountNoise
+from freewill.domain.draws.noise import CountNoise
 from freewill.domain.survey import Survey
 from freewill.stats.fit import Fit
 from freewill.stats.noisy_counts import noisy_evidence, noisy_fit

@@ -65,8 +65,7 @@ def serving(folder, *surveys, **settings):
     """Serve surveys by uvicorn, in a thread of its own."""
     import uvicorn  # noqa: PLC0415
 
-    from freewill.collector.app import Collector  # noqa: PLC0415
-    from freewill.collector.application import application  # noqa: PLC0415
+    from freewill.collector.app import Collector, application  # noqa: PLC0415
 
     store = open_store(str(folder / "store.db"))
     token = store.new_token()

@@ -15,12 +15,10 @@ from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision,
 from freewill.domain.draws.sources import GivenBytes, Source
 from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.base import Mechanism, Noisy
 from freewill.domain.mechanisms.matrix import Tabulated
-from freewill.domain.mechanisms.noisy import Noisy
-from freewill.domain.outputs import Symbols
+from freewill.domain.outputs import Hashed, Symbols
 from freewill.domain.packed_outputs import Bits
-from freewill.domain.set_outputs import Hashed
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.moments import BitMoments
 from freewill.numeric.operators.support import BitOperator

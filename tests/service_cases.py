@@ -192,8 +192,7 @@ class Client:
 @asynccontextmanager
 async def collecting(path, *surveys, **settings):
     """Serve surveys from a store, in this process."""
-    from freewill.collector.app import Collector  # noqa: PLC0415
-    from freewill.collector.application import application  # noqa: PLC0415
+    from freewill.collector.app import Collector, application  # noqa: PLC0415
 
     offered = surveys or (SURVEY,)
     store = open_store(str(path))

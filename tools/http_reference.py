@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from freewill.collector.answers import JSON
 from freewill.collector.app import Collector
 from freewill.collector.intake import Uploads
-from freewill.collector.openapi import JSON, description, handlers_of
+from freewill.collector.openapi import description, handlers_of
 from freewill.core.presented import schema
 
 _HEAD = """\

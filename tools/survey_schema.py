@@ -10,11 +10,11 @@ from typing import Any
 
 from freewill.core.texts import LONGEST_TEXT
 from freewill.core.types import _parameters
-from freewill.domain.alphabets.registry import _KINDS as ALPHABETS
+from freewill.domain.alphabets.product import _KINDS as ALPHABETS
 from freewill.domain.mechanisms.base import SPEC_VERSION
 from freewill.domain.mechanisms.registry import REGISTRY
 from freewill.domain.questionnaire import _FIELDS
-from freewill.domain.survey_spec import HEAD, NEEDED, OPTIONAL, QUESTIONS_VERSION
+from freewill.domain.survey import HEAD, NEEDED, OPTIONAL, QUESTIONS_VERSION
 from freewill.domain.survey_texts import _ADDRESS, _LANGUAGE, _LENGTHS, PERIODS, WHOLE
 
 Schema = dict[str, Any]
@@ -72,7 +72,6 @@ _BY_NAME: dict[str, Schema] = {
         name: {"type": "string", "minLength": low, "maxLength": high}
         for name, (low, high) in _LENGTHS.items()
     },
-    "introduction": {**_TEXT, "maxLength": 4000},
     "name": {"type": "string", "pattern": f"^{_ADDRESS.pattern}$", "minLength": 2, "maxLength": 60},
     "period": {"enum": [*PERIODS]},
     "language": {"type": "string", "pattern": f"^{_LANGUAGE.pattern}$"},

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.collector import periods
+from freewill.collector import surveys as periods
 from freewill.io.evidence_file import load_evidence
 from service_cases import LINE, needs_serve, people, served
 

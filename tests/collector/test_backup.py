@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 
 from cli_cases import refused, run
-from freewill.collector import backup as module
-from freewill.collector.backup import backup
+from freewill.collector import reading as module
 from freewill.collector.database import StoreError
-from freewill.collector.reading import read_store
+from freewill.collector.reading import backup, read_store
 from freewill.collector.store import open_store
 from freewill.collector.surveys import Stored, Upload, to_bytes
 from hostile_stores import ID, PEOPLE, REFUSED, SURVEY, aged, honest

@@ -2,7 +2,7 @@
 
 import pytest
 
-from freewill.collector.origins import checked_origins
+from freewill.collector.answers import checked_origins
 from freewill.errors import ParameterError
 from service_cases import ID, collecting, needs_serve, sent
 
@@ -13,7 +13,7 @@ CORS = "access-control-"
 
 
 async def allowed(client):
-    from freewill.collector.application import application  # noqa: PLC0415
+    from freewill.collector.app import application  # noqa: PLC0415
 
     client.app = application(client.made, {APP, "http://localhost:5173"})
     return client

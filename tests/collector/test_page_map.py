@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.domain.background import read_features
+from freewill.domain.maps import read_features
 from map_cases import town_survey
 from pages_cases import browsing, needs_pages, serving
 

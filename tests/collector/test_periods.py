@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.collector import periods
+from freewill.collector import surveys as periods
 from freewill.collector.database import StoreError
-from freewill.collector.periods import border_of
 from freewill.collector.store import open_store
-from freewill.collector.surveys import Stored, Upload, evidence_of, people_of, to_bytes
+from freewill.collector.surveys import Stored, Upload, border_of, evidence_of, people_of, to_bytes
 from freewill.errors import EvidenceError
 from freewill.io.evidence_file import load_evidence, save_evidence
 from service_cases import ID, SURVEY

@@ -170,7 +170,7 @@ def test_noisy_releases_count_everybody_once(tmp_path, monkeypatch):
         drawn.append(count)
         return np.zeros(count, dtype=np.int64)
 
-    monkeypatch.setattr("freewill.domain.draws.count_noise.CountNoise.many", silent)
+    monkeypatch.setattr("freewill.domain.draws.noise.CountNoise.many", silent)
 
     async def work(client):
         rng = np.random.default_rng(4)

@@ -14,13 +14,12 @@ import pytest
 
 import freewill as fw
 from cli_cases import refused, run_json
-from freewill.collector import periods
+from freewill.collector import surveys as periods
 from freewill.collector.database import StoreError
 from freewill.collector.reading import read_store
-from freewill.collector.rounds import asked_before
+from freewill.collector.rounds import asked_before, log_entries
 from freewill.collector.serving import _check_distinct
 from freewill.collector.store import open_store
-from freewill.collector.survey_log import log_entries
 from freewill.collector.surveys import Stored, Upload, evidence_of, people_by_day, to_bytes
 from freewill.stats.marginals import unfolded
 from service_cases import LINE

@@ -131,7 +131,7 @@ def test_a_signal_during_the_start_ends_the_server_after_its_token_was_shown(tmp
 @needs_serve
 def test_who_is_not_answered_in_time_is_told_that_the_collector_is_stopping(tmp_path):
     async def work(client):
-        from freewill.collector.application import application  # noqa: PLC0415
+        from freewill.collector.app import application  # noqa: PLC0415
 
         messages = []
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.collector import estimates, questions
+from freewill.collector import estimates
 from freewill.collector.estimates import WAITING
 from freewill.domain.survey import Survey
 from service_cases import LINE, PATIENCE, SHY, SURVEY, needs_serve, people, sent, served
@@ -60,7 +60,7 @@ def test_each_estimate_starts_from_the_last_one_and_is_made_once(path, monkeypat
         starts.append(start)
         return fw.fit(evidence, start=start)
 
-    monkeypatch.setattr("freewill.collector.sources.fit", watched)
+    monkeypatch.setattr("freewill.collector.estimates.fit", watched)
 
     async def work(client):
         rng = np.random.default_rng(1)
@@ -215,8 +215,8 @@ def test_what_cannot_be_looked_at_says_why_and_ends_nothing(path):
 
 def test_reports_that_do_not_fit_in_memory_are_left_to_the_command_line(path, monkeypatch):
     survey = Survey(WIDE, {"bits": fw.RAPPOR(WIDE, 3.0)})
-    on_disk = functools.partial(questions.evidence_of, hold=0)
-    monkeypatch.setattr(questions, "evidence_of", on_disk)
+    on_disk = functools.partial(estimates.evidence_of, hold=0)
+    monkeypatch.setattr(estimates, "evidence_of", on_disk)
 
     async def work(client):
         await client.post(people(survey, 300, np.random.default_rng(13)))

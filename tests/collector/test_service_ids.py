@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freewill.collector.database import StoreError
-from freewill.collector.ids import Ids
-from freewill.collector.keys import Sieve, from_bytes
+from freewill.collector.ids import Ids, Sieve, from_bytes
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store
 from profiles import examples
@@ -57,11 +56,7 @@ def test_ids_are_known_as_a_naive_set_knows_them(tmp_path_factory, groups):
             ids.refresh()
             assert ids.known(array([*group, *ENDS])) == kept & {*group, *ENDS}
             new = group - kept
-            if ids.add_all(array(group)):
-                assert new == group
-            else:
-                assert new != group
-                ids.add(array(new))
+            ids.add(array(new))
             kept |= new
         with made.snapshot() as view:
             assert sorted(stored_ids(view)) == sorted(kept)
@@ -80,20 +75,17 @@ def test_ids_are_known_as_a_naive_set_knows_them(tmp_path_factory, groups):
     made.close()
 
 
-@given(st.lists(st.tuples(st.booleans(), st.integers(0, 9)), max_size=30))
+@given(st.lists(st.integers(0, 9), max_size=30))
 @small_places()
 def test_however_few_come_at_once_ids_move_on_before_they_are_too_many(tmp_path_factory, groups):
     made = database(tmp_path_factory.mktemp("ids"))
     maker, many = Ids(made), 0
-    for at_once, size in groups:
+    for size in groups:
         group = array((many + n) * 7919 << 40 for n in range(size))
         many += size
         with made.writing():
             maker.refresh()
-            if at_once:
-                assert maker.add_all(group)
-            else:
-                maker.add(group)
+            maker.add(group)
         with made.snapshot() as view:
             ((loose,),) = view.rows("SELECT count(*) FROM reports")
             runs = [from_bytes(bytes(run)).size for (run,) in view.rows("SELECT content FROM runs")]
@@ -119,7 +111,8 @@ def test_what_was_undone_is_forgotten(tmp_path_factory, groups, undone):
         try:
             with made.writing():
                 ids.refresh()
-                assert ids.add_all(array(new))
+                assert not ids.known(array(new))
+                ids.add(array(new))
                 if number in undone:
                     raise sqlite3.OperationalError("undone")
         except StoreError:
@@ -141,25 +134,12 @@ def test_buckets_of_as_many_others_are_not_taken_for_those_that_were_undone(tmp_
         add_and_undo(made, one, ours)
     with made.writing():
         other.refresh()
-        assert other.add_all(theirs)
+        other.add(theirs)
     with made.writing():
         one.refresh()
-        assert not one.add_all(theirs)
         assert one.known(np.array([*ours, *theirs])) == {*theirs.tolist()}
     with made.snapshot() as view:
         assert len(list(view.rows("SELECT bucket FROM settled"))) > 1
-    made.close()
-
-
-@small_places()
-def test_an_id_twice_in_a_group_is_not_all_new(tmp_path):
-    made = database(tmp_path)
-    ids = Ids(made)
-    for keys in ([5, 5], [1, 2, 3, 4, 5, 5, 6]):
-        with made.writing():
-            ids.refresh()
-            assert not ids.add_all(np.array(keys))
-            assert ids.known(np.array(keys)) == set()
     made.close()
 
 
@@ -173,10 +153,11 @@ def test_many_ids_at_their_real_sizes_pass_through_all_places(tmp_path):
     for size in [*sizes, *sizes]:
         with made.writing():
             ids.refresh()
-            assert ids.add_all(everyone[start : start + size])
-            # One that came before, anywhere: nothing of the group is kept.
-            again = np.append(np.arange(start + size, start + 2 * size), rng.integers(start + size))
-            assert not ids.add_all(everyone[again])
+            ids.add(everyone[start : start + size])
+            # One that came before, anywhere.
+            before = rng.integers(start + size)
+            again = everyone[np.append(np.arange(start + size, start + 2 * size), before)]
+            assert ids.known(again) == {int(everyone[before])}
         start += size
     with made.snapshot() as view:
         assert sorted(stored_ids(view)) == sorted(everyone[:start].tolist())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.collector.keys import keys_of
+from freewill.collector.ids import keys_of
 from freewill.collector.sqlite import Sqlite
 from freewill.collector.store import Store
 from freewill.collector.surveys import Stored, Upload, to_bytes

@@ -6,15 +6,15 @@ import re
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
+from tools.javascript import MODULE
 
 import freewill as fw
 from cli_cases import refused, run, run_json
 from freewill.collector import store as stores
+from freewill.collector.rounds import log_end, log_entries
 from freewill.collector.store import open_store
-from freewill.collector.survey_log import log_end, log_entries
 from freewill.domain.survey_log import devices_hash
 from postgres_cases import needs_postgres, server, url
 from service_cases import SHY, SURVEY, needs_serve, served
@@ -120,7 +120,7 @@ def test_everyone_may_read_it(tmp_path):
 @needs_serve
 def test_the_page_finds_the_survey_in_the_answer_whatever_questions_are_called(tmp_path):
     asked = fw.Questionnaire({"survey": SHY, "log": SURVEY})
-    script = Path(stores.__file__).parent / "web" / "answer.js"
+    script = MODULE / "collector.js"
     mark = re.search(r"const SURVEY = '(.*)';", script.read_text(encoding="utf-8"))[1]
 
     async def work(client):

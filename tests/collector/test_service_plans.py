@@ -99,7 +99,7 @@ def test_a_plan_for_many_values_is_made_from_their_intervals(path, monkeypatch):
     async def work(client):
         await client.post(people(SURVEY, 1500, np.random.default_rng(5)))
         near = (await planned(client, "target=0.01")).json
-        client.made.plans._errors.clear()
+        next(iter(client.made.estimates._latest.values())).errors.clear()
         monkeypatch.setattr(planning, "DENSE", 99)
         far = (await planned(client, "target=0.01")).json
         told = (await client.get(f"/v1/surveys/{client.survey}/estimate", admin=True)).json

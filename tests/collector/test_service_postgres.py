@@ -222,7 +222,7 @@ def test_who_holds_the_turn_too_long_is_not_waited_for(url):
     assert list(store._database.rows("SHOW idle_in_transaction_session_timeout")) == [("1min",)]
     store._database._connection.execute("SET lock_timeout TO '50ms'")
     other = open_store(url)
-    with other._writing(), pytest.raises(StoreBusyError, match="held by another"):
+    with other.changing(), pytest.raises(StoreBusyError, match="held by another"):
         store.write([Upload(ID, rows)], "2026-01-01")
     assert store.write([Upload(ID, rows)], "2026-01-01") == [Stored(len(rows), 0)]
     with psycopg.connect(url) as reader:
@@ -278,7 +278,7 @@ def test_conflicts_closed_surveys_and_newer_stores(url):
     words = f"no people yet in the store .*: it has {ID} .10 people., {SHY.id} .0 people"
     with pytest.raises(StoreError, match=words), ExitStack() as stack:
         read_store(url, SHY, stack)
-    with store._writing():
+    with store.changing():
         store._database.run("UPDATE facts SET fact = ? WHERE name = 'version'", [(b"9",)])
     store.close()
     with pytest.raises(StoreError, match="version 9") as refused:

@@ -95,7 +95,7 @@ def test_a_commit_that_the_server_undoes_is_no_commit(url):
     store = open_store(url)
     with (
         pytest.raises(StoreBusyError, match="ROLLBACK"),
-        store._writing(),
+        store.changing(),
         contextlib.suppress(psycopg.Error),
     ):
         store._database._connection.execute("SELECT nothing")

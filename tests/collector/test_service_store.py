@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import freewill as fw
 from freewill.collector.answers import RefusedError
 from freewill.collector.database import StoreBusyError, StoreError, StoreFullError
-from freewill.collector.keys import keys_of
+from freewill.collector.ids import keys_of
 from freewill.collector.reading import read_store
 from freewill.collector.rounds import surveys_in_words
 from freewill.collector.sqlite import Sqlite
@@ -142,7 +142,7 @@ def files_of_the_same(folder):
         path = folder / f"{number}.db"
         store = Store(Sqlite(path))
         numbers = store.add(SURVEY)
-        with store._writing():
+        with store.changing():
             store._database.run("UPDATE facts SET fact = ? WHERE name = 'secret'", [(secret,)])
         store._secret = secret
         store.add(SURVEY)
@@ -294,16 +294,16 @@ def test_a_changed_survey_or_count_in_the_file_is_noticed(store, tmp_path):
         (numbers["bits"], "pages", (5, b"1234")),
         (numbers["bits"], "pages", (5, b"\xff" * 13)),
     ):
-        with store._writing():
+        with store.changing():
             row = [(number, *what)]
             store._database.run(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", row)
         with pytest.raises(StoreError, match="damaged"):
             store.evidence(ID)
-        with store._writing():
+        with store.changing():
             column = "output" if table == "counts" else "page"
             store._database.run(f"DELETE FROM {table} WHERE {column} = ?", [(what[0],)])
     assert store.evidence(ID).people
-    with store._writing():
+    with store.changing():
         store._database.run("UPDATE surveys SET law = replace(law, ?, ?)", [("0.1", "0.2")])
     with pytest.raises(StoreError, match="not what its id says"), ExitStack() as stack:
         read_store(tmp_path / "store.db", SURVEY, stack)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import freewill as fw
 from contract import naive_distance
 from freewill.domain.alphabets.base import checked_indices, is_line
-from freewill.domain.alphabets.boxes import kilometres_per_degree
+from freewill.domain.alphabets.grid import kilometres_per_degree
 
 SAN_FRANCISCO = fw.Grid.box(37.7228, 37.7946, -122.5153, -122.3789, columns=24, rows=16)
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.domain.background import Background, Feature, checked_background
+from freewill.domain.maps import Feature
+from freewill.domain.survey_texts import Background, checked_background
 from freewill.errors import SurveyError
 from map_cases import TOWN
 

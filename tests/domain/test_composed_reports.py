@@ -8,9 +8,8 @@ import pytest
 import freewill as fw
 from composed_cases import composed_law, two_kinds
 from freewill.domain.alphabets.groups import coarser
-from freewill.domain.either_outputs import Maybe
 from freewill.domain.outputs import Reason, Symbols
-from freewill.domain.packed_outputs import Bits, Records
+from freewill.domain.packed_outputs import Bits, Maybe, Records
 
 LINE = fw.Linear(0, 3)
 

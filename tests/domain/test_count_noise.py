@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from freewill.domain.draws.count_noise import CountNoise
+from freewill.domain.draws.noise import CountNoise
 from freewill.errors import ParameterError
 
 

@@ -12,8 +12,8 @@ from pyarrow import parquet
 import freewill as fw
 from freewill.core.types import MOST_PEOPLE, checked_counts, people_in
 from freewill.errors import EvidenceError
-from freewill.io.decoding import Tally
 from freewill.io.evidence_file import load_evidence, save_evidence
+from freewill.io.reading import SurveyCounting
 from freewill.stats.groups import Block, together
 
 LINE, WIDE = fw.Linear(0, 9), fw.Linear(0, 29)
@@ -130,7 +130,7 @@ def test_files_of_evidence_with_counts_that_cannot_be(
 
 
 def test_batches_of_counted_rows_do_not_wrap_around() -> None:
-    tally = Tally(fw.Survey(LINE, {"k": KRR}))
+    tally = SurveyCounting(fw.Survey(LINE, {"k": KRR}), 0)
     batch = pa.record_batch(
         {"mechanism": ["k"], "report": pa.array([3]), "count": pa.array([2**52])}
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.domain.alphabets.registry import _KINDS as ALPHABETS
+from freewill.domain.alphabets.product import _KINDS as ALPHABETS
 from freewill.domain.mechanisms.registry import REGISTRY as MECHANISMS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "surveys.md").read_text(encoding="utf-8")

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from contract import g_test
-from freewill.domain.draws import each, noise
+from freewill.domain.draws import chance as chances
+from freewill.domain.draws import noise
 from freewill.domain.draws.chance import Chance
 from freewill.domain.draws.sources import GivenBytes
 
@@ -94,7 +95,7 @@ def test_digits_next_to_a_chance_decide_as_the_exact_coin_does(numerator, off, s
     chance = Chance(numerator, 96)
     first = min(max((numerator >> 32) + off, 0), 2**64 - 1)
     words = np.array([first], dtype=np.uint64)
-    found = each.coins(np.array([numerator / 2.0**96]), lambda row: chance, Words(words, seed))
+    found = chances.coins(np.array([numerator / 2.0**96]), lambda row: chance, Words(words, seed))
     drawn = np.random.default_rng(seed)
     rest = bytes(int(drawn.integers(0, 256, dtype=np.uint8)) for _ in range(4))
     source = GivenBytes(first.to_bytes(8, "big") + rest)
@@ -117,8 +118,8 @@ def test_doubts_change_no_decision(name, monkeypatch):
         return coin(self, source)
 
     monkeypatch.setattr(Chance, "coin", counted)
-    monkeypatch.setattr(each, "DOUBT", 2.0)
-    monkeypatch.setattr(each, "LATTICE_DOUBT", 2.0)
+    monkeypatch.setattr(chances, "DOUBT", 2.0)
+    monkeypatch.setattr(noise, "DOUBT", 2.0)
     exactly = mine.obfuscate(values, np.random.default_rng(8), epsilon=epsilons)
     assert len(asked) >= 40
     np.testing.assert_array_equal(by_doubles, exactly)
@@ -145,7 +146,7 @@ def test_an_exponent_at_a_power_of_two_has_the_digits_of_whole_numbers():
     for epsilon in (1 / math.sqrt(2), math.sqrt(2) / 4, 0.7):
         member = noise.LatticeNoise.of(epsilon, cell)
         exponents = np.array([epsilon * 2.0 * math.sqrt(0.5)])
-        found = each._lengths(exponents, lambda row, m=member: m.steps[0])
+        found = noise._lengths(exponents, lambda row, m=member: m.steps[0])
         assert found.tolist() == [len(member.steps[0].digits)]
 
 
@@ -158,15 +159,15 @@ def test_tiny_epsilons_are_drawn_one_by_one():
 
 def test_offsets_are_left_to_doubles_only_where_these_cannot_err(monkeypatch):
     """The exponents add up to `linear`: what doubles may be off by grows with it."""
-    real, doubts = each.decided, []
+    real, doubts = chances.decided, []
 
     def decided(words, chances, doubt, exact, rng):
         if isinstance(doubt, np.ndarray):
             doubts.extend(doubt.tolist())
         return real(words, chances, doubt, exact, rng)
 
-    monkeypatch.setattr(each, "decided", decided)
+    monkeypatch.setattr(noise, "decided", decided)
     law = noise.LatticeNoise.of(0.3, (1.0, 1.0))
-    each.offsets(np.full(50, 0.3), (1.0, 1.0), (9, 9), lambda row: law, np.random.default_rng(1))
+    noise.offsets(np.full(50, 0.3), (1.0, 1.0), (9, 9), lambda row: law, np.random.default_rng(1))
     assert min(doubts) >= noise.DOUBT
     assert max(doubts) > 1.5 * noise.DOUBT

@@ -14,7 +14,7 @@ import freewill as fw
 from freewill.domain.mechanisms.family import MOST_LEVELS
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Bits, Records
-from freewill.numeric.operators.arranged import ArrangedOperator
+from freewill.numeric.operators.around import ArrangedOperator
 from freewill.numeric.operators.base import probabilities
 
 LINE = fw.Linear(0, 9, unit="year")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from contract import count_reports, g_test
-from freewill.domain.mechanisms.noisy import stacked_operators
+from freewill.domain.mechanisms.base import stacked_operators
 from freewill.errors import ParameterError
 from freewill.numeric.operators.base import dot_test
 from freewill.numeric.operators.hadamard import HadamardOperator, transformed

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 import freewill as fw
 from freewill.domain.guarantees.logarithms import literal_geo_epsilon
-from freewill.stats.laws.group_laws import at_epsilon, epsilon_of
+from freewill.stats.laws.residuals import at_epsilon, epsilon_of
 
 LINE, MENU = fw.Linear(0, 9), fw.Categorical(["a", "b", "c"])
 CITY = fw.Grid(4, 3, cell=0.5)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.core.types import Counter
-from freewill.domain.mechanisms.noisy import stacked_operators
+from freewill.domain.mechanisms.base import stacked_operators
 from freewill.numeric.operators.base import StackOperator, probabilities
 from freewill.numeric.solvers.systems import GramSystem, dense_system, structured_system
 from freewill.stats.estimators.gibu import fewer_mechanisms

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.domain import maps
-from freewill.domain.background import Background, Feature, checked_background
-from freewill.domain.maps import overlapped, simplified
+from freewill.domain.maps import Feature, overlapped, simplified
+from freewill.domain.survey_texts import Background, checked_background
 from freewill.errors import FreewillError
 from map_cases import TOWN
 from profiles import examples

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from freewill.domain.alphabets.base import distances, raster_of, readable, texts
+from freewill.domain.alphabets.grid import offset_counts
 from freewill.domain.alphabets.groups import coarser
-from freewill.domain.alphabets.mask import offset_counts
 from freewill.domain.draws.sources import GeneratorBytes
-from freewill.domain.mechanisms.kept_cells import kept_offsets
+from freewill.domain.mechanisms.planar_geometric import kept_offsets
 from freewill.errors import AlphabetError, FreewillError, SpecError
 from naive_laws import coast, kept_cells, naive_distance, planar_law
 from profiles import examples

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.domain.outputs import Decoded, Reason, Symbols
-from freewill.domain.packed_outputs import Bits, Records
-from freewill.domain.set_outputs import Hashed, Subsets
+from freewill.domain.outputs import Decoded, Hashed, Reason, Symbols
+from freewill.domain.packed_outputs import Bits, Records, Subsets
 
 SIZES = [1, 2, 7, 8, 9, 12, 15, 16, 17, 20, 21, 64, 65]
 NARROW = [size for size in SIZES if size <= 20]

@@ -12,8 +12,7 @@ from pyarrow import parquet
 import freewill as fw
 from freewill.errors import EvidenceError
 from freewill.io import parquet_pages
-from freewill.io.evidence_file import load_evidence, save_evidence
-from freewill.io.evidence_head import check_rows
+from freewill.io.evidence_file import check_rows, load_evidence, save_evidence
 from freewill.io.parquet_pages import _Reader
 
 LINE = fw.Linear(0, 6)

@@ -11,9 +11,8 @@ from pyarrow import parquet
 import freewill as fw
 from freewill.errors import ReportError
 from freewill.io import files as listing
-from freewill.io.decoding import Tally
 from freewill.io.evidence_file import save_evidence
-from freewill.io.reading import InvalidReports, read, read_reports
+from freewill.io.reading import InvalidReports, SurveyCounting, read, read_reports
 from freewill.io.writing import write_reports
 from report_cases import as_text, drawn, expected, menu_survey, wide_survey
 
@@ -206,14 +205,14 @@ def test_evidence_is_not_reports(tmp_path):
 
 def test_a_file_that_grows_while_it_is_read(tmp_path, monkeypatch):
     path = written(tmp_path, "r.csv", "mechanism,report\n" + "a,1\n" * 100)
-    tally = Tally.add
+    add = SurveyCounting.add
 
     def grow(self, batch):
         with path.open("a") as file:
             file.write("a,2\n")
-        return tally(self, batch)
+        return add(self, batch)
 
-    monkeypatch.setattr(Tally, "add", grow)
+    monkeypatch.setattr(SurveyCounting, "add", grow)
     refused(path, "changed while it was read", "417 bytes at first, 421 now", "read a copy")
 
 

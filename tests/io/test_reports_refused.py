@@ -8,8 +8,8 @@ import pytest
 
 import freewill as fw
 from freewill.domain.outputs import Reason
-from freewill.io.decoding import DecodedBlocks, Decoder, Invalid, Refusals, Tally
-from freewill.io.reading import read
+from freewill.io.decoding import DecodedBlocks, Decoder, Invalid, Refusals
+from freewill.io.reading import SurveyCounting, read
 from report_cases import (
     BAD,
     GOOD,
@@ -38,10 +38,10 @@ def batch_of(rows, counts=None):
 
 def tallied(batches, survey=MENU):
     """Return the counts by mechanism and output, and the refused rows by reason."""
-    tally = Tally(survey)
+    tally = SurveyCounting(survey, 0)
     for batch in batches:
         tally.add(batch)
-    groups = [group for group in tally.groups() if group.people]
+    groups = [group for group in tally.evidence()[0].groups if group.people]
     counts = {
         (group.name, str(output)): int(count)
         for group in groups
@@ -137,9 +137,9 @@ def test_impossible_reports_are_left_out_with_their_counts():
     counts, refused = tallied([batch_of(rows, [5, 6, 7, 8])])
     assert counts == {("third", "0"): 6, ("third", "1"): 7}
     assert refused == {"report of probability 0": 13}
-    tally = Tally(MENU)
+    tally = SurveyCounting(MENU, 0)
     tally.add(batch_of(rows))
-    assert [group.people for group in tally.groups()] == [2]
+    assert [group.people for group in tally.evidence()[0].groups] == [2]
     assert str(tally.refusals.invalid()[0]) == (
         "2 rows: report of probability 0 (mechanism 'third', report 2, ...)"
     )
@@ -222,9 +222,9 @@ def test_a_row_is_shown_in_a_few_letters(report, shown):
 
 def test_names_and_counts_travel_with_the_groups():
     parts = drawn(MENU, 400)
-    tally = Tally(MENU)
+    tally = SurveyCounting(MENU, 0)
     tally.add(batch_of([(name, as_text(report)) for name, some in parts for report in some]))
-    groups = {group.name: group for group in tally.groups()}
+    groups = {group.name: group for group in tally.evidence()[0].groups}
     assert set(groups) == {"k", "true", "bits", "third"}
     mine = {group.mechanism.id: group for group in expected(MENU, parts).groups}
     assert all(group == mine[group.mechanism.id] for group in groups.values())

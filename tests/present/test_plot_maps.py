@@ -9,7 +9,8 @@ import pytest
 
 import freewill as fw
 from freewill.domain.alphabets.groups import as_groups, coarser
-from freewill.domain.background import Background, Feature
+from freewill.domain.maps import Feature
+from freewill.domain.survey_texts import Background
 from freewill.present import geojson, plots
 from freewill.present.canvas import Ground
 from freewill.present.comparison import comparison

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from cli_cases import AGES, ALPHABETS, CITY, MENU, run
-from freewill.core.frames import BACKENDS, frame
+from freewill.core.presented import BACKENDS, frame
 from problems import uniform_evidence
 
 # Every estimate knows its evidence

@@ -6,12 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.stats.efficient import OneStep
-from freewill.stats.information import pulled
+from freewill.stats.information import OneStep, pulled
 from freewill.stats.laws import residuals
-from freewill.stats.laws.departures import column
-from freewill.stats.laws.group_laws import BitLaw, SymbolLaw, at_epsilon, epsilon_of, law_of
-from freewill.stats.laws.residuals import Crowd, Residuals, rooted_deviance
+from freewill.stats.laws.check import column
+from freewill.stats.laws.residuals import (
+    BitLaw,
+    CountedLaw,
+    Crowd,
+    Residuals,
+    at_epsilon,
+    epsilon_of,
+    law_of,
+    rooted_deviance,
+)
 from profiles import examples
 
 AGES = fw.Linear(0, 19)
@@ -122,7 +129,7 @@ def test_draws_have_the_covariance_of_the_sums(kind):
     evidence = reports(MIXED, 2000, 3)
     group = evidence.groups[place_of(evidence, MIXED[1] if kind == "symbols" else MIXED[2])]
     law = law_of(group, BELL)
-    assert isinstance(law, SymbolLaw if kind == "symbols" else BitLaw)
+    assert isinstance(law, CountedLaw if kind == "symbols" else BitLaw)
     sums, told = law.draws(np.random.default_rng(0), 20_000)
     scale = np.sqrt(law.variances())
     np.testing.assert_allclose(sums.std(axis=0) / scale, 1, atol=0.03)
@@ -142,9 +149,9 @@ def test_draws_have_the_covariance_of_the_sums(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanisms", [MIXED, MIXED[:2]], ids=["with bits", "counted"])
 def test_laws_that_are_right_are_rejected_as_often_as_they_should_be(mechanisms):
-    """In some 5 % of 150 surveys, with rare outputs among them: 0.7 % to 12 % is chance."""
-    found = [fw.check_fit(reports(mechanisms, 700, seed)) for seed in range(150)]
-    assert 0.007 <= np.mean([not one.holds for one in found]) <= 0.12
+    """In some 5 % of 100 surveys, with rare outputs among them: 1 to 12 is chance."""
+    found = [fw.check_fit(reports(mechanisms, 700, seed)) for seed in range(100)]
+    assert 1 <= sum(not one.holds for one in found) <= 12
     for one in found:
         assert one.holds == (not one.suspects)
     sent = np.array([[g.sent for g in one.groups] for one in found])

@@ -5,7 +5,7 @@ import pytest
 
 import freewill as fw
 from freewill.stats.choice.attributes import chosen_for, evidence_counts, told_of
-from freewill.stats.efficient import OneStep
+from freewill.stats.information import OneStep
 from record_cases import crowd, some_truth, three_ways
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.domain.guarantees.pairs import told_apart
-from freewill.stats.choice.aware import aware_of
-from freewill.stats.choice.odds import choice_odds
+from freewill.domain.guarantees.epsilon import told_apart
+from freewill.stats.choice.aware import aware_of, choice_odds
 from freewill.stats.fit import verdict_of
 
 AGES = fw.Linear(0, 19)

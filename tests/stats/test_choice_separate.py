@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import freewill as fw
 from choice_cases import BITS, MIXED, chosen, slope_of
-from freewill.stats.choice.separate import Separate
-from freewill.stats.efficient import OneStep
+from freewill.stats.choice.aware import Separate
+from freewill.stats.information import OneStep
 from profiles import examples
 
 STEPS = np.select([np.arange(40) < 10, np.arange(40) < 24], [0.97, 0.5], 0.03)

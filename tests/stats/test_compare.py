@@ -10,7 +10,7 @@ import freewill as fw
 from freewill.domain.metrics import diameter, norm_on
 from freewill.stats.compare import quantile
 from freewill.stats.difference import (
-    Scores,
+    Pooled,
     by_formula,
     equality,
     single_differences,
@@ -52,7 +52,7 @@ def within(share, wanted, runs, errors=3.5):
 @pytest.mark.parametrize("name", MIXTURES)
 def test_equality_is_rejected_as_often_as_it_should(name):
     """For each truth, and closer for both together."""
-    runs = 30 if name == "bits" else 60
+    runs = 20 if name == "bits" else 40
     found = np.array(
         [
             [
@@ -84,7 +84,7 @@ def test_half_a_value_is_found_with_power(name):
 @pytest.mark.slow
 def test_mechanisms_and_numbers_of_people_may_differ():
     ones, others = MIXTURES["k-rr"], MIXTURES["geometric"]
-    runs = 200
+    runs = 80
     found = [
         equality(
             simulated(ones, SMOOTH, 500, 2 * seed), simulated(others, SMOOTH, 8000, 2 * seed + 1)
@@ -99,9 +99,9 @@ def test_differences_in_single_values_are_found_beside_smooth_ones():
     comb = np.where(np.arange(20) % 2, 1.2, 0.8) / 20
     one = simulated([fw.KRR(LINE, 4.0)], np.full(20, 0.05), 20_000, 0)
     other = simulated([fw.KRR(LINE, 4.0)], comb, 20_000, 1)
-    scores = Scores.of(one, other, Work(None))
-    smooth = smooth_differences(scores.mode, LINE)
-    score, covariance, _ = scores.along(smooth, Work(None))
+    pooled = Pooled.of([one, other], Work(None))
+    smooth = smooth_differences(pooled.mode, LINE)
+    score, covariance, _ = pooled.along(smooth, Work(None))
     (stage,) = whitened(covariance, [len(smooth)])
     assert by_formula((stage @ score)[None], [len(stage)])[0] > 1e-3
     assert equality(one, other) < 1e-6
@@ -129,11 +129,11 @@ def test_without_noise_it_is_the_textbook_s_test():
 def test_the_score_is_the_difference_of_efficient_estimates():
     # W^-1 S against C_2 g_2 - C_1 g_1, formed naively at the pooled theta.
     one, other = (simulated(MIXTURES["k-rr"], SMOOTH, 3000, seed) for seed in (0, 1))
-    scores = Scores.of(one, other, Work(None))
-    first, second = scores.one.covariance, scores.other.covariance
-    wanted = other.people * second @ scores.slopes[1] - one.people * first @ scores.slopes[0]
-    rows = single_differences(scores.mode)
-    score, told, _ = scores.along(rows, Work(None))
+    pooled = Pooled.of([one, other], Work(None))
+    first, second = (each.covariance for each in pooled.each)
+    wanted = second @ pooled.sums[1] - first @ pooled.sums[0]
+    rows = single_differences(pooled.mode)
+    score, told, _ = pooled.along(rows, Work(None))
     weight = np.linalg.pinv(first + second, rcond=1e-10)
     assert told == pytest.approx(rows @ weight @ rows.T, rel=1e-5, abs=1e-8 * told.max())
     assert score == pytest.approx(rows @ weight @ wanted, rel=1e-5, abs=1e-7 * np.abs(score).max())
@@ -158,7 +158,7 @@ def test_stages_are_independent_and_uniform():
 def test_intervals_hold_the_difference_and_the_distance(name, change, monkeypatch):
     # The test of equality, which takes most of the time, has tests of its own.
     monkeypatch.setattr("freewill.stats.compare.equality", lambda *bodies: 0.5)
-    runs, truth = 30, SMOOTH
+    runs, truth = 20, SMOOTH
     other = shifted(truth) if change else truth
     alphabet = MIXTURES[name][0].alphabet
     true, distance = other - truth, fw.emd(truth, other, alphabet)

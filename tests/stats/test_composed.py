@@ -6,7 +6,7 @@ import pytest
 import freewill as fw
 from composed_cases import composed_law
 from freewill.domain.alphabets.groups import coarser
-from freewill.numeric.operators import mapped, row_product
+from freewill.numeric.operators import around, blocks
 from freewill.numeric.operators.sampled import SampledMoments
 
 AGES = fw.Linear(0, 39)
@@ -111,9 +111,9 @@ def some_operators():
 @pytest.mark.parametrize("operator", list(some_operators()), ids=lambda law: type(law).__name__)
 def test_products_are_those_of_rows_in_blocks_and_of_some_outputs(operator, held, monkeypatch):
     if not held:
-        monkeypatch.setattr(row_product, "_HELD", 0)
-        monkeypatch.setattr(row_product, "_BLOCK", 30)
-        monkeypatch.setattr(mapped, "_BLOCK", 30)
+        monkeypatch.setattr(blocks, "_HELD_PRODUCTS", 1)
+        monkeypatch.setattr(blocks, "_BLOCK_NUMBERS", 30)
+        monkeypatch.setattr(around, "_BLOCK", 30)
     rng = np.random.default_rng(4)
     places = np.array([0, 3, 4, 11, 39])
     for law, rows in (

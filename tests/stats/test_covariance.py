@@ -9,8 +9,14 @@ from tools.stress.families import mixture
 import freewill as fw
 from freewill.stats import covariance
 from freewill.stats.covariance import SolvedCovariance, UnboundedErrors
-from freewill.stats.efficient import fit_of
-from freewill.stats.information import DENSE, PULL, Information, information_of, inverse_on_simplex
+from freewill.stats.information import (
+    DENSE,
+    PULL,
+    Information,
+    fit_of,
+    information_of,
+    inverse_on_simplex,
+)
 from freewill.stats.intervals import _FAINT
 
 

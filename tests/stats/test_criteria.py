@@ -12,7 +12,7 @@ from forged_cases import acquit_others
 from freewill.stats.choice import aware
 from freewill.stats.choice import fit as fitting
 from freewill.stats.choice.bases import Basis
-from freewill.stats.difference import Scores, by_formula, smooth_differences, whitened
+from freewill.stats.difference import Pooled, by_formula, smooth_differences, whitened
 from freewill.stats.estimators.estimate import Work
 
 LINE = fw.Linear(0, 19)
@@ -71,9 +71,9 @@ def test_differences_between_neighbours_are_seen_by_the_second_stage_alone():
         fw.collect([(mechanism, mechanism.obfuscate(rng.choice(20, 4000, p=theta), rng))])
         for theta in (even, even[::-1])
     )
-    scores = Scores.of(one, other, Work(None))
-    smooth = smooth_differences(scores.mode, LINE)
-    score, covariance, _ = scores.along(smooth, Work(None))
+    pooled = Pooled.of([one, other], Work(None))
+    smooth = smooth_differences(pooled.mode, LINE)
+    score, covariance, _ = pooled.along(smooth, Work(None))
     (stage,) = whitened(covariance, [len(smooth)])
     assert by_formula((stage @ score)[None], [len(stage)])[0] > 0.05
     assert fw.compare(one, other).p_value < 1e-6

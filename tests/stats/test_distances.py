@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import freewill as fw
-from freewill.stats.planning import distances
-from freewill.stats.planning.design import Design
-from freewill.stats.planning.distances import MOST_PEOPLE, SIZES, Distances, Expected
+from freewill.stats.planning import design as designing
+from freewill.stats.planning.design import MOST_PEOPLE, SIZES, Design, Distances, Expected
 from profiles import examples
 
 COIN = fw.Categorical(["yes", "no"])
@@ -86,7 +85,7 @@ def test_where_nothing_is_missed_it_takes_as_many_people_as_are_sure(monkeypatch
 
 
 def test_bits_beyond_reach_go_on_from_the_last_that_are_simulated(monkeypatch):
-    monkeypatch.setattr(distances, "_BITS", 2000)
+    monkeypatch.setattr(designing, "_BITS", 2000)
     design = design_of(ZIPF, bits=1.0)
     at, after, far = (design.expected_emd(people, 0.1) for people in (100, 101, 10**9))
     assert at.simulated
@@ -112,7 +111,7 @@ def test_light_surveys_are_simulated_and_others_to_first_order(monkeypatch):
 
 
 def test_few_people_who_decide_are_simulated_further(monkeypatch):
-    monkeypatch.setattr(distances, "_BITS", 2000)
+    monkeypatch.setattr(designing, "_BITS", 2000)
     plain, few = design_of(ZIPF, bits=1.0), design_of(ZIPF, bits=0.999, sharp_bits=0.001)
     assert SIZES[plain.distances._last] == 100
     assert SIZES[few.distances._last] >= 1000
@@ -133,7 +132,7 @@ def test_few_people_who_decide_are_simulated_further(monkeypatch):
 def test_hard_mixtures_come_true(shares, people):
     design = design_of(ZIPF, **shares)
     expected = design.expected_emd(people)
-    runs = 300 if "bits" not in shares or people < 10**4 else 40 if people < 10**5 else 20
+    runs = 150 if "bits" not in shares or people < 10**4 else 20 if people < 10**5 else 12
     rng = np.random.default_rng(5)
     estimates = (fw.gibu(design.distances.draw(people, rng)) for _ in range(runs))
     missed = np.array([fw.emd(one.theta, ZIPF, LINE) for one in estimates])
@@ -149,13 +148,13 @@ def test_pairs_tell_the_ratio_of_two_means_and_how_well():
             first = rng.gamma(4.0)
             yield 0.9 * first + 0.05 * rng.standard_normal(), first
 
-    pairs = distances.Pairs(drawn())
+    pairs = designing.Pairs(drawn())
     ratio, error = pairs.until(0.02, 1000)
     assert 0 < error <= 0.01
     assert abs(ratio - 0.9) < 5 * error
     assert len(pairs._pairs) < 100
     assert pairs.until(0.5, 1000)[0] == pytest.approx(ratio, rel=0.02)
-    assert distances.Pairs(iter([(0.0, 0.0)] * 99)).until(0.02, 50) == (1.0, 0.0)
+    assert designing.Pairs(iter([(0.0, 0.0)] * 99)).until(0.02, 50) == (1.0, 0.0)
 
 
 @pytest.mark.slow
@@ -165,7 +164,7 @@ def test_a_few_surveys_tell_what_many_do(name, people):
     """The mean by first order and the ratio, beside that of simulated surveys alone."""
     design = design_of(ZIPF, **{name: 1.0})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distances, "_LIGHT", 0)
+        patch.setattr(designing, "_LIGHT", 0)
         found = design.expected_emd(people)
         assert len(design.distances._pairs[SIZES.index(people)]._pairs) < 200
     plain = design.distances._drawn(SIZES.index(people), True, 0.02)

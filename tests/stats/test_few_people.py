@@ -19,7 +19,7 @@ from scipy.stats import binom
 from scipy.stats import t as student
 
 import freewill as fw
-from freewill.stats.efficient import decided_by_few, fit_of, observed_powers, with_observed
+from freewill.stats.information import decided_by_few, fit_of, observed_powers, with_observed
 from freewill.stats.intervals import reach_of, reach_of_few
 
 LINE = fw.Linear(0, 99)

@@ -64,12 +64,11 @@ def counted(monkeypatch):
         for module in modules:
             monkeypatch.setattr(module, attribute, counting)
 
-    gibu, one_step = (  # modules, whose names those of their functions hide
-        import_module(f"freewill.{name}") for name in ("stats.estimators.gibu", "stats.efficient")
-    )
+    # A module, whose name that of its function hides.
+    gibu = import_module("freewill.stats.estimators.gibu")
     count("maxima", [gibu], "_attempt")
     count("inverses", [information, residuals], "inverse_on_simplex")
-    count("gradients", [one_step], "slope_at")
+    count("gradients", [information], "slope_at")
     return counts
 
 

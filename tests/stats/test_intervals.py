@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import freewill as fw
-from freewill.stats.efficient import monotone
+from freewill.stats.fit import monotone
 from freewill.stats.functionals import weights_of
 from freewill.stats.intervals import crossings, reach_needed
 from problems import simulated

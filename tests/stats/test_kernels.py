@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.stats.kernels import Kernels
+from freewill.stats.smooth import Kernels
 from profiles import examples
 
 LINE, CITY, MENU = fw.Linear(0, 5), fw.Grid(3, 2, cell=(0.5, 1.0)), fw.Categorical(["a", "b"])

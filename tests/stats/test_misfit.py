@@ -14,7 +14,7 @@ from cli_cases import run, run_json
 from forged_cases import FOUR, LINE, TRUTH, acquit_others, honest, with_forged
 from freewill.io.evidence_file import save_evidence
 from freewill.stats import misfit
-from freewill.stats.explanations import CHOICE, EPSILON, FORGED, Hypothesis, Misfit
+from freewill.stats.misfit import CHOICE, EPSILON, FORGED, Hypothesis, Misfit
 
 PAIR = (fw.Geometric(LINE, 0.7), fw.KRR(LINE, 3.0))
 

@@ -9,7 +9,7 @@ from scipy.stats import fisher_exact
 import freewill as fw
 from freewill.stats import permutation
 from freewill.stats.difference import (
-    Scores,
+    Pooled,
     by_formula,
     equality,
     single_differences,
@@ -25,9 +25,9 @@ PEAK = np.array([0.1, 0.4, 0.3, 0.15, 0.05])
 
 def formula(one, other):
     """Return the p-value of many people."""
-    scores = Scores.of(one, other, Work(None))
-    rows = [smooth_differences(scores.mode, LINE), single_differences(scores.mode)]
-    score, covariance, _ = scores.along(np.concatenate(rows), Work(None))
+    pooled = Pooled.of([one, other], Work(None))
+    rows = [smooth_differences(pooled.mode, LINE), single_differences(pooled.mode)]
+    score, covariance, _ = pooled.along(np.concatenate(rows), Work(None))
     stages = whitened(covariance, [len(stage) for stage in rows])
     turned = np.concatenate(stages) @ score
     return by_formula(turned[None], [len(stage) for stage in stages])[0]
@@ -81,7 +81,7 @@ def test_two_values_without_noise_are_fisher_s_table():
     ids=["few open", "unequal", "bits", "nothing in common", "something in common"],
 )
 def test_few_people_are_told_apart_as_seldom_as_the_level_says(ones, others):
-    runs, rng = 400, np.random.default_rng(3)
+    runs, rng = 200, np.random.default_rng(3)
     found = np.array(
         [equality(drawn(ones, PEAK, rng), drawn(others, PEAK, rng)) for _ in range(runs)]
     )
@@ -89,7 +89,7 @@ def test_few_people_are_told_apart_as_seldom_as_the_level_says(ones, others):
         error = np.sqrt(level * (1 - level) / runs)
         assert np.mean(found <= level) < level + 3.5 * error
         # Few people have few tables, and a level between two of them is not used up.
-        assert np.mean(found <= level) > 0.6 * level
+        assert np.mean(found <= level) > 0.6 * level - error / 2
 
 
 def test_scores_that_are_drawn_have_the_variance_of_the_theory():

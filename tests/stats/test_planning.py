@@ -12,8 +12,7 @@ from scipy.stats import binom, chi2
 import freewill as fw
 from freewill.stats.information import DENSE
 from freewill.stats.planning import plan as planning
-from freewill.stats.planning.design import Design
-from freewill.stats.planning.distances import Projected
+from freewill.stats.planning.design import Design, Projected
 from freewill.stats.planning.truths import truths
 from profiles import examples
 
@@ -110,7 +109,7 @@ def test_plans_come_true(name, people):
     design = design_of(BINOMIAL, *mechanisms)
     expected = design.expected_emd(people)
     rng, missed = np.random.default_rng(5), []
-    for _ in range(30 if name == "bits" else 100):  # person by person
+    for _ in range(15 if name == "bits" else 50):  # person by person
         values = rng.choice(20, people, p=BINOMIAL)
         chosen = rng.integers(len(mechanisms), size=people)
         parts = [(m, m.obfuscate(values[chosen == i], rng)) for i, m in enumerate(mechanisms)]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import freewill as fw
 from composed_cases import composed_law
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.listed import shared_moments
-from freewill.numeric.operators.shared_moments import SharedMoments, merged
+from freewill.domain.mechanisms.factored import shared_moments
+from freewill.numeric.operators.moments import SharedMoments, merged
 from freewill.stats import covariance, information
 from freewill.stats.information import information_at, information_of
 from profiles import examples
@@ -84,7 +84,7 @@ def test_groups_share_one_law_and_large_ones_have_their_own(monkeypatch):
     shared = shared_moments(three_ways(), theta)
     assert all(isinstance(one, SharedMoments) for one in shared)
     assert len({id(one.law) for one in shared}) == 1
-    monkeypatch.setattr("freewill.domain.mechanisms.listed.MOST_ROWS", 20)
+    monkeypatch.setattr("freewill.domain.mechanisms.factored.MOST_ROWS", 20)
     few = shared_moments(three_ways(), theta)
     assert [isinstance(one, SharedMoments) for one in few] == [True, True, False]
     for one, other in zip(few, shared, strict=True):

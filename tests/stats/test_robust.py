@@ -12,10 +12,10 @@ from scipy.optimize import minimize_scalar
 import freewill as fw
 from cli_cases import run
 from forged_cases import FOUR, LINE, TRUTH, acquit_others, honest, with_forged
-from freewill.numeric.operators.atoms import AtomOperator
+from freewill.numeric.operators.around import AtomOperator
 from freewill.numeric.operators.base import probabilities
-from freewill.stats.atoms import AtomFit, AtomModel
 from freewill.stats.estimators.estimate import default_tolerance
+from freewill.stats.forged import AtomFit, AtomModel
 from profiles import examples
 from streams_cases import partly_in_files
 
@@ -246,7 +246,7 @@ def test_reports_in_files_are_refused() -> None:
 
 @pytest.mark.slow
 def test_laws_too_large_for_an_array_give_the_same(monkeypatch) -> None:
-    from freewill.stats import atoms  # noqa: PLC0415
+    from freewill.stats import forged as atoms  # noqa: PLC0415
 
     evidence = with_forged(honest(FOUR, 8), FOUR[2], 27, 500)
     bits = fw.RAPPOR(LINE, 2.0)

@@ -16,8 +16,8 @@ from freewill.errors import EvidenceError
 from freewill.io.evidence_file import load_evidence, save_evidence
 from freewill.io.reading import read
 from freewill.stats import evidence as evidence_room
+from freewill.stats.compare import Body, contained, log_chance, shared_people
 from freewill.stats.evidence import own_part
-from freewill.stats.provenance import Body, contained, log_chance, shared_people
 
 AGES, MENU = fw.Linear(0, 29), fw.Categorical(["yes", "no"])
 MIXED = (fw.Geometric(AGES, 0.3), fw.KRR(AGES, 4.0))

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.stats.choice.scores import Scores
+from freewill.stats.choice.check import Scores
 from freewill.stats.choice.sensitivity import ODDS, _Hidden, _reach, sensitivity
 from freewill.stats.difference import weighted_chi_square_tail
-from freewill.stats.efficient import OneStep
+from freewill.stats.information import OneStep
 from profiles import examples
 
 LINE = fw.Linear(0, 19)

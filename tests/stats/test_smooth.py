@@ -13,9 +13,7 @@ from freewill.errors import FreewillError
 from freewill.numeric.operators.base import probabilities
 from freewill.stats.estimators.estimate import likelihood_of
 from freewill.stats.groups import Block, Stream
-from freewill.stats.kernels import Kernels
-from freewill.stats.sieves import Sieves, degrees_of_freedom
-from freewill.stats.smooth import average, weighted
+from freewill.stats.smooth import Kernels, Sieves, average, degrees_of_freedom, weighted
 from problems import CITY, COIN, LINE, MIXTURES, expected, random_truth, simulated
 from profiles import examples
 from streams_cases import Split

@@ -8,7 +8,7 @@ import numpy as np
 
 import freewill as fw
 from freewill.core.types import BoolArray, FloatArray
-from freewill.stats.efficient import decided_by_few
+from freewill.stats.information import decided_by_few
 from tools.stress.covariance import Covariance
 from tools.stress.laws import Long, Part, log_rows, whole
 from tools.stress.mixtures import Mixture, Rng

@@ -20,10 +20,10 @@ from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, several
 from freewill.numeric.solvers.likelihood import OnStep, Step
 from freewill.stats.choice.aware import choice_aware
-from freewill.stats.efficient import one_step
 from freewill.stats.estimators.estimate import Estimate, default_tolerance
 from freewill.stats.estimators.methods import Entry, Method
 from freewill.stats.evidence import Evidence
+from freewill.stats.fit import one_step
 from freewill.stats.functionals import refuse_many
 from freewill.stats.robust import robust
 from freewill.stats.shrink import shrink

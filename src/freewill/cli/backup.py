@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from freewill.cli.show import say
-from freewill.collector.backup import backup as run
+from freewill.collector.reading import backup as run
 from freewill.errors import several
 
 

@@ -12,14 +12,12 @@ from freewill.cli.show import FAILED, remark, say, say_json
 from freewill.core.progress import progress
 from freewill.errors import FreewillError, ParameterError, printable
 from freewill.present.words import WHAT_TO_DO
-from freewill.stats.efficient import OneStep
 from freewill.stats.evidence import Evidence, refuse_vast_joint
-from freewill.stats.explanations import Misfit
 from freewill.stats.fit import Checks, check_assumptions
 from freewill.stats.independence import Independence
 from freewill.stats.independence import independent as test_independence
-from freewill.stats.information import several_people
-from freewill.stats.misfit import explain_misfit
+from freewill.stats.information import OneStep, several_people
+from freewill.stats.misfit import Misfit, explain_misfit
 
 _LONGEST = 2000
 """Characters of a line."""

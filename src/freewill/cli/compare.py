@@ -14,7 +14,7 @@ from freewill.cli.options import AsJson, Engine, EngineName, Equal, Strict, nume
 from freewill.cli.questions import Table
 from freewill.cli.show import bar_table, remark, room_beside, say, say_json, say_raw
 from freewill.cli.standard import DASH, called
-from freewill.core.frames import csv_text
+from freewill.core.presented import csv_text
 from freewill.core.progress import progress
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.groups import Groups
@@ -22,11 +22,10 @@ from freewill.errors import ParameterError, several
 from freewill.present.shares import difference_columns
 from freewill.present.words import apart
 from freewill.stats import functionals
-from freewill.stats.compare import COLUMNS, Comparison
+from freewill.stats.compare import COLUMNS, Body, Comparison, refuse_shared
 from freewill.stats.compare import compare as compared
 from freewill.stats.estimators.estimate import default_tolerance
 from freewill.stats.information import several_people
-from freewill.stats.provenance import Body, refuse_shared
 
 _HEADS = (*COLUMNS[:-1], "std error")
 _SIGNS = ("", "", "+", "+", "+", "")

@@ -10,8 +10,7 @@ from freewill.cli.calibrate import load_prior
 from freewill.cli.menu import Promised
 from freewill.cli.options import AsJson, integral, numeric, option, parse_alphabet
 from freewill.core.progress import progress
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.parameters import needed_beside_epsilon
+from freewill.domain.mechanisms.base import Mechanism, needed_beside_epsilon
 from freewill.domain.mechanisms.registry import kind_named, kinds
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError

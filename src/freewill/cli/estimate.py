@@ -21,7 +21,7 @@ from freewill.cli.questions import (
 )
 from freewill.cli.show import FAILED, bar_table, remark, room_beside, say, say_json, say_raw, table
 from freewill.cli.standard import DASH, check_target
-from freewill.core.frames import csv_text
+from freewill.core.presented import csv_text
 from freewill.core.progress import progress
 from freewill.core.types import IntArray
 from freewill.domain.alphabets.base import attributes_of

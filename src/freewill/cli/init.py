@@ -14,18 +14,16 @@ from freewill.cli.show import say, say_json, table
 from freewill.cli.standard import check_target
 from freewill.core.texts import LONGEST_TITLE, checked_text
 from freewill.core.types import SURVEY_FILE_BYTES, refuse_beyond
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, Linear
 from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.linear import Linear
 from freewill.domain.cover import Cover
-from freewill.domain.documents import parsed
 from freewill.domain.maps import MapGrid, map_grid
 from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.mechanisms.family import Family
 from freewill.domain.metrics import diameter
 from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Survey, parsed
 from freewill.domain.survey_texts import slug
 from freewill.errors import (
     FreewillError,

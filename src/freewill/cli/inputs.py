@@ -227,7 +227,7 @@ def merged(sources: list[str], *, equal: bool = False) -> Evidence:
 
 
 def _refuse_shared_people(sources: list[str], loaded: list[Evidence]) -> None:
-    from freewill.stats.provenance import Body, shared_people  # noqa: PLC0415
+    from freewill.stats.compare import Body, shared_people  # noqa: PLC0415
 
     pairs = zip(loaded, sources, strict=True)
     bodies = [Body(evidence, source) for evidence, source in pairs if evidence.people]

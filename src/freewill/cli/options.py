@@ -12,14 +12,11 @@ import typer
 from freewill.cli.standard import DASH, INPUT, called
 from freewill.core.texts import number, whole
 from freewill.core.types import SURVEY_FILE_BYTES, refuse_beyond
-from freewill.domain.alphabets.base import Alphabet, attributes_of, refuse_vast
-from freewill.domain.alphabets.categorical import Categorical
+from freewill.domain.alphabets.base import Alphabet, Categorical, Linear, attributes_of, refuse_vast
 from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.linear import Linear
-from freewill.domain.documents import parsed
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Survey, parsed
 from freewill.errors import ParameterError, SpecError, SurveyError, printable, several, shown
 
 Engine = StrEnum("Engine", ["DUCKDB", "SPARK"])

@@ -7,8 +7,8 @@ import typer
 from freewill.cli.inputs import survey_in_store
 from freewill.cli.options import AsJson, StoredSurveyPath
 from freewill.cli.show import say, say_json, table
-from freewill.collector.periods import day_before
 from freewill.collector.reading import periods_in
+from freewill.collector.surveys import day_before
 from freewill.errors import several
 
 

@@ -13,8 +13,8 @@ import typer
 
 from freewill.cli.options import integral, load_survey, numeric, option
 from freewill.cli.show import BAD_INPUT, remark, say
+from freewill.collector.answers import checked_origins
 from freewill.collector.journal import Journal
-from freewill.collector.origins import checked_origins
 from freewill.collector.releases import ReleaseRule
 from freewill.collector.serving import serve as run
 from freewill.collector.tokens import Role, sources

@@ -18,17 +18,17 @@ from freewill.cli.options import AsJson, Engine, EngineName, Equal, Strict, nume
 from freewill.cli.questions import Table
 from freewill.cli.show import bar_table, remark, room_beside, say, say_json, say_raw, table
 from freewill.cli.standard import called
-from freewill.core.frames import csv_text
+from freewill.core.presented import csv_text
 from freewill.core.progress import progress
 from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, several
 from freewill.present.trends import scaled, sentence, surest
 from freewill.stats import functionals
+from freewill.stats.compare import Body, refuse_shared
 from freewill.stats.difference import written
 from freewill.stats.estimators.estimate import default_tolerance
 from freewill.stats.evidence import Evidence
 from freewill.stats.evidence import merge as added
-from freewill.stats.provenance import Body, refuse_shared
 from freewill.stats.trend import Trend
 from freewill.stats.trend import trend as trend_of
 

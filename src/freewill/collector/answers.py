@@ -1,41 +1,52 @@
 """Answers: JSON, what was asked for or why it is refused, with headers that keep browsers safe."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from freewill.core.presented import json_bytes
-from freewill.errors import FreewillError, printable
+from freewill.errors import FreewillError, ParameterError, printable, shown
 
-if TYPE_CHECKING:  # a store, which also refuses, is read without Starlette
-    from starlette.types import Message, Send
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 
 Faults: TypeAlias = list[tuple[int, str]]
 """Of a batch: the places of reports, from 0, and what is wrong with each."""
-
 MOST_FAULTS = 20
 """Faults of a batch that are told; there may be as many as reports."""
 JSON = "application/json"
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
-REASONS: Mapping[int, str] = MappingProxyType(
-    {
-        400: "not-json",
-        401: "no-token",
-        404: "unknown",
-        405: "method",
-        408: "slow",
-        409: "not-yet",
-        410: "closed",
-        413: "too-long",
-        414: "too-long",
-        415: "media-type",
-        422: "invalid",
-        431: "too-long",
-        500: "fault",
-        507: "disk",
-    }
+STATUSES: Mapping[int, tuple[str, str]] = {
+    400: ("not-json", "Not JSON"),
+    401: ("no-token", "No token, or one of another role"),
+    404: ("unknown", "No such survey here"),
+    405: ("method", "Method not allowed"),
+    408: ("slow", "A body that took too long"),
+    409: ("not-yet", "Not yet: see the error"),
+    410: ("closed", "The survey is closed"),
+    413: ("too-long", "Too large"),
+    414: ("too-long", "Too large"),
+    415: ("media-type", "The content type is not JSON"),
+    422: ("invalid", "Invalid: see the error"),
+    431: ("too-long", "Too large"),
+    500: ("fault", "A fault of the collector's own"),
+    503: ("store", "Busy or not available: try again after Retry-After"),
+    507: ("disk", "The disk is full or fails: send it again later, with the same ids"),
+}
+"""What refusals are counted as where nothing else is said, a few words for all; and in words."""
+_DEVICES = re.compile("/v1/(?:log|surveys(?:/[^/]+(?:/reports)?)?)")
+"""What devices ask for: surveys, the log of them, and where reports are sent."""
+_ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([a-z0-9._-]+|\[[0-9a-f:]+\])(?::([1-9][0-9]{0,4}))?")
+_USUAL_PORTS = {("http", "80"), ("https", "443")}
+_SHOWN: tuple[tuple[bytes, bytes], ...] = ((b"access-control-expose-headers", b"retry-after"),)
+_PREFLIGHT: tuple[tuple[bytes, bytes], ...] = (
+    (b"access-control-allow-methods", b"GET, POST"),
+    (b"access-control-allow-headers", b"content-type"),
+    (b"access-control-max-age", b"600"),
+    (b"content-length", b"0"),
 )
-"""What refusals are counted as, by status, where nothing else is said: a few words for all."""
 
 
 def policy(styles: str = "'self'", images: str = "'self' data:") -> str:
@@ -56,7 +67,7 @@ SAFE_HEADERS: tuple[tuple[bytes, bytes], ...] = (
 """On every answer: no scripts but the server's own files, no frames, nothing kept, no referrer.
 
 No header lets pages of other origins read answers (CORS), but those that were named, and only what
-devices need (`origins.py`). Reports must say that they are JSON, which such a page may not send
+devices need (`allowing`). Reports must say that they are JSON, which such a page may not send
 without being let: no other site makes its visitors answer a survey.
 """
 
@@ -74,7 +85,7 @@ class RefusedError(FreewillError):
         reason: str = "",
     ) -> None:
         super().__init__(error)
-        self.reason = reason or REASONS.get(status, "other")
+        self.reason = reason or STATUSES.get(status, ("other",))[0]
         self.status, self.error, self.what_to_do = status, error, what_to_do
         self.faults, self.headers = faults or [], headers
 
@@ -92,6 +103,23 @@ class RefusedError(FreewillError):
             first = self.faults[:MOST_FAULTS]
             content["faults"] = [{"at": at, "error": printable(what, 400)} for at, what in first]
         return json_bytes(content)
+
+
+def given_once(
+    query: Iterable[tuple[str, str]], names: Collection[str], advice: str
+) -> dict[str, str]:
+    """Return what a query gives by name; refuse other names, and one that is given twice.
+
+    >>> given_once([("of", "mean")], ["of", "target"], "Ask for ?of=.")
+    {'of': 'mean'}
+    """
+    given: dict[str, str] = {}
+    for name, text in query:
+        if name not in names or name in given:
+            what = "was given twice" if name in given else "is none of what may be asked"
+            raise RefusedError(422, f"{shown(name)} {what}", advice)
+        given[name] = text
+    return given
 
 
 def busy(why: str, reason: str) -> RefusedError:
@@ -141,3 +169,62 @@ def with_safe_headers(send: "Send") -> "Send":
         await send(message)
 
     return safely
+
+
+def checked_origins(given: Iterable[str]) -> frozenset[str]:
+    """Return origins after checking that a browser sends them so.
+
+    >>> sorted(checked_origins(["https://app.example.org", "http://localhost:5173"]))
+    ['http://localhost:5173', 'https://app.example.org']
+    >>> checked_origins(["*"])
+    Traceback (most recent call last):
+    freewill.errors.ParameterError: --allow-origin '*': every page of the web could let its ...
+    """
+    origins = frozenset(given)
+    for origin in sorted(origins):
+        if origin in ("*", "null"):
+            raise ParameterError(
+                f"--allow-origin {origin!r}: every page of the web could let its visitors' "
+                f"browsers send reports. Name the origins of your own pages; apps that run outside "
+                f"of a browser need none."
+            )
+        match = _ORIGIN.fullmatch(origin)
+        if match is None or (match[1], match[3]) in _USUAL_PORTS:
+            raise ParameterError(
+                f"--allow-origin {shown(origin)}: expected an origin as browsers send it, a scheme "
+                f"and a host in small letters, a port unless it is the usual one, and no path: "
+                f"https://app.example.org."
+            )
+    return origins
+
+
+def allowing(app: "ASGIApp", origins: Collection[str]) -> "ASGIApp":
+    """Return an application that lets pages of some origins do what devices do."""
+    if not origins:
+        return app
+
+    async def allowed(scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if scope["type"] != "http" or not _DEVICES.fullmatch(scope["path"]):
+            await app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        # What is answered depends on the origin: a cache must not give it to another one.
+        own: list[tuple[bytes, bytes]] = [(b"vary", b"origin")]
+        if origin in origins:
+            own += [(b"access-control-allow-origin", origin.encode()), *_SHOWN]
+
+        async def telling(message: "Message") -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], *own]}
+            await send(message)
+
+        asks_first = scope["method"] == "OPTIONS" and b"access-control-request-method" in headers
+        if asks_first and origin in origins:
+            start = {"type": "http.response.start", "status": 204, "headers": [*_PREFLIGHT]}
+            await telling(start)
+            await send({"type": "http.response.body", "body": b""})
+        else:
+            await app(scope, receive, telling)
+
+    return allowed

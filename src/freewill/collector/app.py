@@ -1,38 +1,42 @@
 """What is answered at each address, from values alone."""
 
+import asyncio
 import contextlib
+import re
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Iterable
+from contextlib import asynccontextmanager
 from functools import partial
 from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from freewill.collector import openapi
-from freewill.collector.addresses import Found, addresses_of
-from freewill.collector.answers import JSON, RefusedError
-from freewill.collector.estimates import Estimates
-from freewill.collector.health import Health
-from freewill.collector.intake import Uploads
-from freewill.collector.metrics import Refusals, metrics_text
-from freewill.collector.openapi import CSV, PARQUET, SURVEY, TEXT, Operation, handlers_of
-from freewill.collector.parameters import DAYS, FROM, OF, QUESTION, TREND
-from freewill.collector.periods import EVER, Days, every_of
-from freewill.collector.planning import Plans, question_of
-from freewill.collector.questions import Subject, asked_for, days_asked, subject_of
-from freewill.collector.releases import ReleaseRule, Releases
-from freewill.collector.sources import Live
+from freewill.collector import answers, openapi, surveys
+from freewill.collector.answers import JSON, RefusedError, allowing, given_once
+from freewill.collector.database import StoreError
+from freewill.collector.estimates import Estimates, Live, asked_for
+from freewill.collector.intake import Found, Uploads, addresses_of
+from freewill.collector.journal import Health, metrics_text
+from freewill.collector.openapi import CSV, DAYS, PARQUET, SURVEY, TEXT, Operation, handlers_of
+from freewill.collector.planning import plan_of, question_of
+from freewill.collector.questions import Subject, days_asked, subject_of
+from freewill.collector.releases import ReleaseRule, Releases, releasing
+from freewill.collector.rounds import log_end, log_entries
+from freewill.collector.site import site_routes
 from freewill.collector.store import Store
-from freewill.collector.survey_log import log_end, log_entries
-from freewill.collector.surveys import MIN_PEOPLE, evidence_of, people_by_day, people_of, today
+from freewill.collector.surveys import EVER, MIN_PEOPLE, evidence_of, people_by_day, people_of
 from freewill.collector.tokens import STORE_ALONE, Access, Role, Sources, Tokens, not_yours
-from freewill.collector.trends import Trends, asked_of
+from freewill.collector.trends import asked_of, trend_of
 from freewill.collector.writer import Writer
 from freewill.core.presented import json_bytes
 from freewill.core.texts import whole
@@ -41,8 +45,14 @@ from freewill.domain.survey import Survey
 from freewill.errors import shown
 from freewill.io.evidence_file import save_evidence
 
+if TYPE_CHECKING:
+    from freewill.collector.journal import Watch
+
+_WHOLE = "Ask without it: people by day, and periods, are told whole."
+"""Where all is told: whoever asks for a week would take all for it."""
 _METRICS = f"{TEXT}; version=0.0.4; charset=utf-8"
 _MOST_ENTRIES = 1000
+_REPORTS = re.compile("/v1/surveys/([^/]*)/reports")
 
 
 def _headings(survey: Survey) -> dict[str, dict[str, str]]:
@@ -52,17 +62,6 @@ def _headings(survey: Survey) -> dict[str, dict[str, str]]:
         tag: {field: own[field] for field in named if field in own}
         for tag, own in survey.translations.items()
     }
-
-
-def _subject(request: Request, found: Found) -> Subject:
-    return subject_of(found.key, found.intake.survey, request.query_params.multi_items())
-
-
-def _check_all(request: Request) -> None:
-    """Refuse a query where all is told: whoever asks for a week would take all for it."""
-    for name in request.query_params:
-        what = f"{shown(name)} is none of what may be asked"
-        raise RefusedError(422, what, "Ask without it: people by day, and periods, are told whole.")
 
 
 class Collector:
@@ -85,16 +84,14 @@ class Collector:
         self.store, self.public, self.rule = store, public, rule or ReleaseRule()
         self.tokens = Tokens(store.token_hashes, tokens)
         self.addresses = addresses_of(store, surveys, mended=mended)
-        self.intakes = self.addresses.served
-        offered = [intake.survey for intake in self.intakes.values()]
+        offered = [intake.survey for intake in self.addresses.served.values()]
         self.releases = Releases(store, offered if public else (), self.rule, min_people)
         self.writer, self.estimates = Writer(store), Estimates(Live(store), min_people)
         self.published = Estimates(self.releases, min_people)
-        self.refusals, self.health_of = Refusals(), Health(store, self.writer)
-        count = self.refusals.count
-        self.uploads = Uploads(self.addresses.intake, self.writer, refused=count)
-        self.plans, self.published_plans = Plans(self.estimates), Plans(self.published)
-        self.trends = Trends(self.estimates)
+        self.health_of = Health(store, self.writer)
+        self.uploads = Uploads(self.addresses, self.writer, refused=self.refused)
+        self.refusals = Counter[tuple[int, str]]()
+        """By status and reason: words of ours, none that was sent."""
         self.connections: Collection[Any] = ()
         """Those that are open, where a server tells."""
 
@@ -116,7 +113,7 @@ class Collector:
                         "questions": list(getattr(intake.survey, "questions", {})),
                         "closed": self.store.survey(view, own).closed,
                     }
-                    for own, intake in self.intakes.items()
+                    for own, intake in self.addresses.served.items()
                 ]
             }
 
@@ -131,7 +128,7 @@ class Collector:
         body = head[:-1] + b',"explained":' + intake.explained + b',"survey":' + intake.spec + b"}"
         return Response(body, media_type=JSON)
 
-    @Operation("/v1/log", openapi.Log, (422,), query=(FROM,))
+    @Operation("/v1/log", openapi.Log, (422,), query=(openapi.FROM,))
     def log(self, request: Request) -> openapi.Log:
         """Return the public log of surveys, a hash chain of what was served and closed.
 
@@ -153,7 +150,7 @@ class Collector:
         noise.
         """
         seen = self._seen(request)
-        _check_all(request)
+        given_once(request.query_params.multi_items(), (), _WHOLE)
         with self.store.view() as view:
             release = self.releases.last(view, found.key)
             stored = self.store.survey(view, found.key)
@@ -182,12 +179,12 @@ class Collector:
         who may see what is stored now: from one release to the next, a period may gain few people.
         """
         self._check_live(request)
-        _check_all(request)
+        given_once(request.query_params.multi_items(), (), _WHOLE)
         with self.store.view() as view:
             stored = self.store.survey(view, found.key)
             return {
                 "id": stored.id,
-                "every": every_of(stored.survey),
+                "every": surveys.every_of(stored.survey),
                 "periods": [
                     {"start": start, "end": end, "people": people_of(view, some)}
                     for start, end, some in stored.spans
@@ -199,7 +196,7 @@ class Collector:
         openapi.Estimate,
         (404, 409, 422),
         access="viewer",
-        query=(OF, *DAYS),
+        query=(openapi.OF, *DAYS),
     )
     async def estimate(self, request: Request, found: Found) -> Response:
         """Return the estimate of what is stored now, or was published last, with its uncertainty.
@@ -207,25 +204,23 @@ class Collector:
         Of several questions, of one of them, or of two with their cross table. From some day to
         another for those who may see what is stored now.
         """
-        subject = _subject(request, found)
-        seen = self._seen_of(request, subject.days)
+        seen, subject = self._seen_of(request, found)
         return Response(await seen.current(subject), media_type=JSON)
 
-    @Operation(f"{SURVEY}/table", CSV, (404, 409, 422), access="viewer", query=(OF, *DAYS))
+    @Operation(f"{SURVEY}/table", CSV, (404, 409, 422), access="viewer", query=(openapi.OF, *DAYS))
     async def table(self, request: Request, found: Found) -> Response:
         """Return the estimate as CSV, as `freewill estimate --csv` writes it.
 
         What is not for publication is called so: the name of the file ends in -live.
         """
-        subject = _subject(request, found)
-        seen = self._seen_of(request, subject.days)
+        seen, subject = self._seen_of(request, found)
         text = await seen.after(seen.table, subject)
         called = found.file_name(subject.days)
         name = f"{called}-live.csv" if seen is self.estimates else f"{called}.csv"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(text, 200, headers, media_type=CSV)
 
-    @Operation(f"{SURVEY}/plan", openapi.Plan, (404, 409, 422), access="viewer", query=QUESTION)
+    @Operation(f"{SURVEY}/plan", openapi.Plan, (404, 409, 422), "viewer", query=openapi.QUESTION)
     async def plan(self, request: Request, found: Found) -> Any:
         """Return how many more people it takes until intervals are short enough."""
         target, of = question_of(request.query_params.multi_items())
@@ -233,10 +228,9 @@ class Collector:
             advice = "Take the evidence, and run `freewill plan`."
             raise RefusedError(409, "plans of several questions are not made here yet", advice)
         seen = self._seen(request)
-        plans = self.plans if seen is self.estimates else self.published_plans
-        return await seen.after(plans.made, found.key, target, of)
+        return await seen.after(plan_of, seen, found.key, target, of)
 
-    @Operation(f"{SURVEY}/trend", openapi.Trend, (404, 409, 422), access="viewer", query=TREND)
+    @Operation(f"{SURVEY}/trend", openapi.Trend, (404, 409, 422), "viewer", query=openapi.TREND)
     async def trend(self, request: Request, found: Found) -> Any:
         """Return the mean, the median or shares by period, with bands and tests of change.
 
@@ -244,7 +238,7 @@ class Collector:
         """
         self._check_live(request)
         asked = asked_of(found.key, found.intake.survey, request.query_params.multi_items())
-        return await self.estimates.after(self.trends.made, asked)
+        return await self.estimates.after(trend_of, self.estimates, asked)
 
     @Operation(f"{SURVEY}/evidence", PARQUET, (404, 409, 422), access="administrator", query=DAYS)
     def evidence(self, request: Request, found: Found) -> Response:
@@ -253,12 +247,7 @@ class Collector:
         From some day to another, of the periods in between.
         """
         days, rest = days_asked(request.query_params.multi_items())
-        if rest:
-            what, advice = (
-                f"{shown(rest[0][0])} of evidence",
-                "Ask for ?from= and &to=, or for all.",
-            )
-            raise RefusedError(422, what, advice)
+        given_once(rest, (), "Ask for ?from= and &to=, or for all.")
         with contextlib.ExitStack() as undo:
             folder = undo.enter_context(
                 tempfile.TemporaryDirectory(prefix="freewill-evidence-", ignore_cleanup_errors=True)
@@ -282,7 +271,7 @@ class Collector:
     @Operation(f"{SURVEY}/close", openapi.Survey, (404,), access="administrator", method="POST")
     def close(self, request: Request, found: Found) -> Response:
         """Close a survey: it takes no more reports."""
-        self.store.close_survey(self.addresses.asked_now(found).id, today())
+        self.store.close_survey(self.addresses.asked_now(found).id, surveys.today())
         return self.survey(request, found)
 
     @Operation("/v1/health", openapi.Health, (503,))
@@ -293,7 +282,7 @@ class Collector:
         """
         if fault := await self.health_of.fault():
             raise fault
-        return {"status": "ok", "surveys": len(self.intakes)}
+        return {"status": "ok", "surveys": len(self.addresses.served)}
 
     @Operation("/v1/alive", openapi.Alive)
     async def alive(self, request: Request) -> openapi.Alive:
@@ -306,17 +295,17 @@ class Collector:
     @Operation("/v1/metrics", TEXT, access="metrics")
     async def metrics(self, request: Request) -> Response:
         """Return counts of what was done since the start, for Prometheus."""
-        return Response(self.measured(), media_type=_METRICS)
-
-    def measured(self) -> str:
-        """Return what is counted, as Prometheus reads it."""
-        return metrics_text(self.uploads, self.releases, self.refusals, len(self.connections))
+        return Response(metrics_text(self), media_type=_METRICS)
 
     @Operation("/v1/openapi.json", dict[str, Any])
     async def description(self, request: Request) -> dict[str, Any]:
         """Return the description of this interface."""
         keys = [*self.addresses.served, *self.addresses.named]
         return openapi.description(handlers_of(Collector, Uploads), keys)
+
+    def refused(self, refusal: RefusedError) -> None:
+        """Count what was refused."""
+        self.refusals[refusal.status, refusal.reason] += 1
 
     def stop(self) -> None:
         """Write what waits, and end the threads."""
@@ -366,11 +355,12 @@ class Collector:
             raise not_yours("viewer")
         return self.published
 
-    def _seen_of(self, request: Request, days: Days) -> Estimates:
-        """Return what a request sees of some days."""
-        if days != EVER:
+    def _seen_of(self, request: Request, found: Found) -> tuple[Estimates, Subject]:
+        """Return what a request sees, and of what; of some days what is stored now alone."""
+        subject = subject_of(found.key, found.intake.survey, request.query_params.multi_items())
+        if subject.days != EVER:
             self._check_live(request)
-        return self._seen(request)
+        return self._seen(request), subject
 
     def _check_live(self, request: Request) -> None:
         """Refuse periods to who sees releases: one may gain few people from one to the next."""
@@ -380,3 +370,75 @@ class Collector:
                 "what came in a period is not published",
                 "Ask for all of it, without from and to. Viewers and administrators see periods.",
             )
+
+
+def application(
+    collector: Collector, origins: Collection[str] = (), watch: "Watch | None" = None
+) -> ASGIApp:
+    """Return the ASGI application of a collector; its end is the end of its threads.
+
+    Pages of some origins may ask for surveys and send reports; a watch tells what it does.
+
+    Reports, of which thousands come in a second, go past the router: it takes as long as all else.
+    """
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> Any:
+        tasks = [asyncio.create_task(releasing(collector.releases))]
+        if watch:
+            tasks.append(asyncio.create_task(watch.run()))
+        yield
+        for task in tasks:
+            task.cancel()
+        if watch:
+            watch.refusals()
+        await run_in_threadpool(collector.stop)
+
+    async def answer(request: Request, error: Exception) -> Response:
+        refusal = refusal_of(request, error)
+        collector.refused(refusal)
+        return Response(refusal.body(), refusal.status, refusal.headers, JSON)
+
+    errors: tuple[Any, ...] = (HTTPException, RefusedError, StoreError, Exception)
+    routed = Starlette(
+        routes=[*collector.routes(), *site_routes(collector.addresses)],
+        exception_handlers=dict.fromkeys(errors, answer),
+        lifespan=lifespan,
+    )
+    routed.router.redirect_slashes = False
+
+    async def answered(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await routed(scope, receive, send)
+            return
+        try:
+            if match := _REPORTS.fullmatch(scope["path"]):
+                scope["path_params"] = {"survey": match[1]}
+                await collector.uploads(scope, receive, send)
+            else:
+                await routed(scope, receive, answers.with_safe_headers(send))
+        except asyncio.CancelledError:
+            # The server ends, and has waited for this long enough.
+            with contextlib.suppress(RuntimeError):
+                await answers.refuse(send, answers.busy("the collector is stopping", "stopping"))
+
+    return allowing(answered, origins)
+
+
+def refusal_of(request: Request, error: Exception) -> RefusedError:
+    """Return the refusal of an error: ours, Starlette's (addresses, methods), or a fault."""
+    if isinstance(error, RefusedError):
+        return error
+    if isinstance(error, HTTPException):
+        what = f"{request.method} {request.url.path}: not here"
+        advice = "GET /v1/openapi.json has what there is."
+        return RefusedError(error.status_code, what, advice, headers=error.headers or {})
+    if isinstance(error, StoreError):
+        advice = "Try again; if it stays so, tell the operator."
+        # It names files, or the database's address, which are for those who have a token.
+        known = getattr(request.state, "roles", None)
+        what = str(error) if known else "the collector's store cannot be read just now"
+        return RefusedError(503, what, advice)
+    return RefusedError(
+        500, f"a fault of the collector's own ({type(error).__name__})", "Tell them."
+    )

@@ -5,13 +5,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from freewill.collector.answers import RefusedError
-from freewill.collector.openapi import Sent, SentAnswers
 from freewill.core.texts import read_json
+from freewill.domain.outputs import VALUE
 
 MOST_REPORTS = 50_000
 """Reports of one batch."""
@@ -23,7 +24,43 @@ letter follows where one ends."""
 _ARRAY = re.compile(rb"[ \t\r\n]*\[")
 _PLACE = re.compile(r"(?<=\$\[)[0-9]+")
 _BYTE = re.compile(r"(?<=\(byte )[0-9]+")
+_Id = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-fA-F]{32}$"})]
 _ESCAPED_LETTER = re.compile(rb"\\u00[5-7]")
+
+
+class Sent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A report as it is sent, or the row that a device gives.
+
+    `mechanism` is its name in the survey, or its id; `report_id` 128 random bits, drawn by the
+    device. `report` is the index of an output; a label; `value:` and a value; or the hexadecimal
+    digits of bits. In its place, `value` is the same as people write it, as the row of a device has
+    it: a label, a number, a point; the digits of bits.
+    """
+
+    mechanism: str
+    report_id: _Id
+    report: int | str | msgspec.UnsetType = msgspec.UNSET
+    value: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class SentAnswers(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """The answers of one person to all questions of a survey that has several.
+
+    `mechanism`, and `report` or `value`, have an entry for each question, as in `Sent`; a silent
+    one is "nothing". `report_id` is one for all.
+    """
+
+    mechanism: dict[str, str]
+    report_id: _Id
+    report: dict[str, int | str] | msgspec.UnsetType = msgspec.UNSET
+    value: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+
+
+_ONE_OF = Meta(extra_json_schema={"oneOf": [{"required": ["report"]}, {"required": ["value"]}]})
+Report = Annotated[Sent, _ONE_OF]
+Answers = Annotated[SentAnswers, _ONE_OF]
+Reports = Report | Annotated[list[Report], Meta(min_length=1)]
+ManyAnswers = Answers | Annotated[list[Answers], Meta(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -131,8 +168,22 @@ def _read(body: bytes | bytearray, lines: bool, form: Form) -> list[Any]:
                 break
     for row in sent:
         if row.value is not msgspec.UNSET or row.report is msgspec.UNSET:
-            row.read_value()
+            _take_value(row)
     return sent
+
+
+def _take_value(row: Any) -> None:
+    """Take what people write for the report: behind `value:`, also where it is digits."""
+    if (row.report is msgspec.UNSET) == (row.value is msgspec.UNSET):
+        both = row.value is not msgspec.UNSET
+        raise msgspec.ValidationError(
+            f"{'both' if both else 'neither'} `report` {'and' if both else 'nor'} "
+            "`value`: expected one of them"
+        )
+    if isinstance(row.value, str):
+        row.report = f"{VALUE}{row.value}"
+    else:
+        row.report = {name: f"{VALUE}{text}" for name, text in row.value.items()}
 
 
 def _decoded_piece(piece: bytes, form: Form, start: int, before: int) -> list[Any]:

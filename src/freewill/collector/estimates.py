@@ -10,25 +10,29 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from queue import SimpleQueue
 from time import monotonic
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from freewill.collector import surveys
 from freewill.collector.answers import RefusedError
 from freewill.collector.database import Reader
-from freewill.collector.periods import EVER
-from freewill.collector.questions import Records, Subject, asked_for, cell_weights, table_of
-from freewill.collector.sources import Source
-from freewill.collector.surveys import Release, chosen_of, days_of, people_of
-from freewill.core.frames import csv_text
-from freewill.core.presented import json_bytes, portable
+from freewill.collector.questions import Records, Subject, cell_weights, table_of
+from freewill.collector.store import Store
+from freewill.collector.surveys import EVER, Days, Release, StoredSurvey, evidence_of, people_of
+from freewill.core.presented import csv_text, json_bytes, portable
 from freewill.domain.alphabets.base import attributes_of
 from freewill.domain.questionnaire import Questionnaire
-from freewill.errors import FreewillError, several
+from freewill.errors import FreewillError, ParameterError, several
 from freewill.numeric.solvers.likelihood import OnStep
 from freewill.present.document import checks_content, intervals_content
 from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.fit import Fit, Verdict, is_free, verdict_of
+from freewill.stats.evidence import Evidence
+from freewill.stats.fit import Fit, Verdict, fit, is_free, verdict_of
 from freewill.stats.intervals import COLUMNS
+
+if TYPE_CHECKING:
+    from freewill.collector.releases import Releases
 
 _Result = TypeVar("_Result")
 _PATIENCE = 5.0
@@ -84,40 +88,25 @@ def takes_long(made: Fit) -> bool:
 def uncertainty_of(made: Fit, on_step: OnStep | None = None) -> dict[str, Any]:
     """Return the intervals, the band and the checks of a fit, as JSON has them.
 
+    Of a table the intervals are those of its cells, and the checks those of its questions.
     `on_step` is called along the way through the intervals; what it raises ends the work.
     """
-    alphabet = made.evidence.alphabet
-    if attributes_of(alphabet):
-        return _table_uncertainty(made, on_step)
+    alphabet, people = made.evidence.alphabet, made.evidence.people
+    table = bool(attributes_of(alphabet))
     # The band of a map would be a third map, which says no more than that of the widths.
-    banded = len(alphabet.axes) == 1 and alphabet.size <= _MOST_BANDED and made.exact
-    alone, band, reason = None, None, ""
+    one_line = not table and len(alphabet.axes) == 1 and alphabet.size <= _MOST_BANDED
+    content = _unknown(BY_QUESTION if table else "", people=people)
     try:
-        alone = intervals_content(made.intervals(on_step=on_step))
-        band = intervals_content(made.intervals(joint=True, on_step=on_step)) if banded else None
-    except FreewillError as error:
-        reason = str(error)
-    checks = {name: _verdict(made, name) for name in ("free choice", "laws")}
-    content: dict[str, Any] = portable(
-        {
-            "intervals": alone,
-            "band": band,
-            "checks": checks_content(checks),
-            "uncertainty": {"people": made.evidence.people, "pending": False, "reason": reason},
-        }
-    )
-    return content
-
-
-def _table_uncertainty(made: Fit, on_step: OnStep | None) -> dict[str, Any]:
-    """Return the intervals of the cells of a table; checks are those of its questions."""
-    content = _unknown(BY_QUESTION, people=made.evidence.people)
-    try:
-        cells = made.intervals(of=cell_weights(made.evidence.alphabet), on_step=on_step)
-        content |= {"intervals": intervals_content(cells)}
+        of = cell_weights(alphabet) if table else "shares"
+        content["intervals"] = intervals_content(made.intervals(of=of, on_step=on_step))
+        if one_line and made.exact:
+            content["band"] = intervals_content(made.intervals(joint=True, on_step=on_step))
         content["uncertainty"]["reason"] = ""
     except FreewillError as error:
         content["uncertainty"]["reason"] = str(error)
+    if not table:
+        checks = {name: _verdict(made, name) for name in ("free choice", "laws")}
+        content["checks"] = checks_content(checks)
     return portable(content)  # type: ignore[no-any-return]
 
 
@@ -142,34 +131,69 @@ def _unknown(reason: str, *, people: int | None = None, pending: bool = False) -
     return {"intervals": None, "band": None, "checks": checks, "uncertainty": state}
 
 
+@dataclass(frozen=True)
+class Live:
+    """What an estimate is of, and how it is shown: all that is stored now (or `Releases`)."""
+
+    store: Store
+    exact: bool = True
+    """Whether counts are those of the reports, without noise of their own."""
+
+    def survey(self, view: Reader, key: str) -> StoredSurvey:
+        """Return a survey, by its id or name, with the reports that may be seen."""
+        return self.store.survey(view, key)
+
+    def fit(self, evidence: Any, start: Any) -> Fit:
+        """Fit a distribution to these reports."""
+        return fit(evidence, start=start)
+
+    def people(self, many: int) -> int:
+        """Return a number of people as it is shown."""
+        return many
+
+    def shown(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return an answer as it is shown, with "live": it follows every report."""
+        return {**document, "live": True}
+
+
+def asked_for(stored: StoredSurvey, days: Days) -> StoredSurvey:
+    """Return what a survey has of some days; refuse days that cut a period."""
+    try:
+        return stored.within(days)
+    except ParameterError as error:
+        advice = "GET /v1/surveys/SURVEY/periods has them."
+        raise RefusedError(422, str(error), advice) from None
+
+
 @dataclass(frozen=True, eq=False)
 class Latest:
     """The last estimate of a survey, without the reports that it was made from, and its JSON."""
 
     estimate: Estimate
     document: dict[str, Any]
-    closed: str | None
-    """The day on which the survey was closed."""
     whole: bytes | None
     """The JSON, with intervals and checks where these were made at once; else they follow."""
-    stored: int
-    """People who answered the survey, some of whom may be silent on what is asked for."""
-    release: Release | None = None
+    state: tuple[str | None, int, Release | None]
+    """When the survey was closed, how many people answered, also nothing of this, and a release."""
+    errors: dict[str, Any] = field(default_factory=dict)
+    """What plans are made from (`planning.py`), by what they are of."""
 
 
 @dataclass(eq=False)
 class Estimates:
     """The last estimate of each survey, and the next ones, which are made one at a time."""
 
-    source: Source
+    source: "Live | Releases"
     min_people: int
     records: Records = field(default_factory=Records)
+    trends: dict[Any, tuple[int, dict[str, Any]]] = field(default_factory=dict)
+    """The last ones, each with how many people it is of (`trends.py`)."""
     _latest: dict[Subject, Latest] = field(default_factory=dict)
     _running: dict[Subject, "asyncio.Future[bytes]"] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="estimate")
-        self._later = Later(self.source, self.records)
+        self._later = Later(self)
 
     async def current(self, subject: Subject) -> bytes:
         """Return the estimate of what is stored now, as JSON; who asks meanwhile gets it too."""
@@ -198,16 +222,16 @@ class Estimates:
             people = people_of(view, stored)
             self._refuse_few(people)
             before = self._latest.get(subject)
-            now = stored.closed, people, stored.release
-            if before and (before.closed, before.stored, before.release) == now:
+            state = stored.closed, people, stored.release
+            if before and before.state == state:
                 return before
-            if before and before.release != stored.release:
-                self._later.forget(subject)
-            evidence = self.records.about(view, stored, people, of)
+            if before and before.state[-1] != stored.release:  # perhaps of as many people
+                self._later.computed.pop(subject, None)
+            evidence = self.evidence(view, stored, people, of)
             self._refuse_few(evidence.people)
             made = self.source.fit(evidence, before.estimate if before else None)
             document = {**made.estimate.to_dict(), "survey": stored.id, "closed": stored.closed}
-            document |= {"days": days_of(stored)} if days != EVER else {}
+            document |= {"days": surveys.days_of(stored)} if days != EVER else {}
             document |= {"of": list(of)} if of else {}
             document |= {"table": table_of(made.estimate)} if len(of) > 1 else {}
             document |= {"release": stored.release.described()} if stored.release else {}
@@ -217,13 +241,19 @@ class Estimates:
         estimate = replace(made.estimate, evidence=None)
         while len(self._latest) >= _MOST_KEPT:
             self._latest.pop(next(iter(self._latest)), None)
-        self._latest[subject] = Latest(estimate, document, stored.closed, whole, *now[1:])
+        self._latest[subject] = Latest(estimate, document, whole, state)
         return self._latest[subject]
+
+    def evidence(
+        self, view: Reader, stored: StoredSurvey, people: int, of: tuple[str, ...]
+    ) -> Evidence:
+        """Return the evidence about what is asked for."""
+        return self.records.about(view, stored, people, of) if of else evidence_of(view, stored)
 
     def people(self, view: Reader, survey: str) -> Any:
         """Return how many people chose each mechanism, of several questions for each, as shown."""
         stored, shown = self.source.survey(view, survey), self.source.people
-        chosen = chosen_of(view, stored)
+        chosen = surveys.chosen_of(view, stored)
         answer: dict[str, Any] = {
             "people": shown(sum(chosen.values())),
             "mechanisms": {name: shown(many) for name, many in chosen.items()},
@@ -290,87 +320,73 @@ class Later:
     surveys. After each the thread rests for as long as it took: one core is half busy at most.
     """
 
-    source: Source
-    records: Records
+    estimates: Estimates
     compute: Callable[..., dict[str, Any]] = uncertainty_of
-    _computed: dict[Subject, dict[str, Any]] = field(default_factory=dict)
+    computed: dict[Subject, dict[str, Any]] = field(default_factory=dict)
     _waiting: dict[Subject, Estimate] = field(default_factory=dict)
     _thread: threading.Thread | None = None
-    _ended: bool = False
 
     def __post_init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._queue = SimpleQueue[Subject | None]()
 
     def of(self, subject: Subject, estimate: Estimate) -> dict[str, Any]:
         """Return intervals and checks of an estimate, or of an earlier one; ask for what lacks."""
         if estimate.alphabet.size > MOST_VALUES:
             return _unknown(BEYOND)
-        with self._changed:
-            made = self._computed.get(subject)
+        with self._lock:
+            made = self.computed.get(subject)
             pending = made is None or made["uncertainty"]["people"] != estimate.people
-            if pending and not self._ended:
+            if pending and subject not in self._waiting:
+                self._queue.put(subject)
+            if pending:
                 self._waiting[subject] = estimate
-                if self._thread is None:
-                    # A daemon: what may take minutes does not keep the process from its end.
-                    self._thread = threading.Thread(target=self._work, name="later", daemon=True)
-                    self._thread.start()
-                self._changed.notify_all()
+            if pending and self._thread is None:
+                # A daemon: what may take minutes does not keep the process from its end.
+                self._thread = threading.Thread(target=self._work, name="later", daemon=True)
+                self._thread.start()
         if made is None:
             return _unknown(WAITING, pending=True)
         return {**made, "uncertainty": {**made["uncertainty"], "pending": pending}}
 
-    def forget(self, subject: Subject) -> None:
-        """Let go of what was computed of an earlier release, of as many people perhaps."""
-        with self._changed:
-            self._computed.pop(subject, None)
-
     def _work(self) -> None:
-        rest = 0.0
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._ended, rest)
-                self._changed.wait_for(lambda: self._ended or bool(self._waiting))
-                if self._ended:
-                    return
-                subject = next(iter(self._waiting))
-                start = self._waiting[subject]
+        while (subject := self._queue.get()) and not self._ended.is_set():
             before = monotonic()
             try:
-                made = self._made(subject, start)
+                made = self._made(subject, self._waiting[subject])
             except _EndedError:
                 return
-            rest = monotonic() - before
-            with self._changed:
-                while len(self._computed) >= _MOST_KEPT:
-                    self._computed.pop(next(iter(self._computed)))
-                self._computed[subject] = made
-                self._waiting.pop(subject, None)
+            with self._lock:
+                while len(self.computed) >= _MOST_KEPT:
+                    self.computed.pop(next(iter(self.computed)))
+                self.computed[subject] = made
+                del self._waiting[subject]
+            self._ended.wait(monotonic() - before)
 
     def _made(self, subject: Subject, start: Estimate) -> dict[str, Any]:
-        people = start.people
+        source, people = self.estimates.source, start.people
         try:
             # The view is closed at once: one open for minutes would let the journal grow.
-            with self.source.store.view() as view:
-                stored = asked_for(self.source.survey(view, subject.survey), subject.days)
+            with source.store.view() as view:
+                stored = asked_for(source.survey(view, subject.survey), subject.days)
                 everyone = people_of(view, stored)
-                evidence = self.records.about(view, stored, everyone, subject.of)
+                evidence = self.estimates.evidence(view, stored, everyone, subject.of)
             people = evidence.people
             if not evidence.held:
                 return _unknown(STREAMED, people=people)
-            return self.compute(self.source.fit(evidence, start), on_step=self._go_on)
+            return self.compute(source.fit(evidence, start), on_step=self._go_on)
         except _EndedError:
             raise
         except Exception as error:  # the next survey is still to be computed
             return _unknown(f"failed ({type(error).__name__}): {error}", people=people)
 
     def _go_on(self, _: Any) -> None:
-        if self._ended:
+        if self._ended.is_set():
             raise _EndedError
 
     def close(self) -> None:
         """Compute nothing more."""
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
+        self._ended.set()
+        self._queue.put(None)
         if self._thread is not None:
             self._thread.join(_PATIENCE)

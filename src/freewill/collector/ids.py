@@ -1,14 +1,14 @@
 """The ids of a store's reports: looked for with each upload, kept in the order of their keys."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
 
 from freewill.collector.database import Database, Reader
-from freewill.collector.keys import Sieve, among, from_bytes, to_bytes
-from freewill.core.types import IntArray
+from freewill.core.types import BoolArray, IntArray
 
 _LARGE = 1 << 10
 """Ids of a group from which on they are written as a run."""
@@ -20,8 +20,16 @@ _BUCKET = 1 << 10
 """Ids of a bucket, at most on average."""
 _AT_ONCE = 1 << 16
 """Settled ids that are in memory at once while others join them."""
-_INSERT = "INSERT INTO reports VALUES (?) ON CONFLICT (id) DO NOTHING"
 _NONE = np.empty(0, dtype=np.int64)
+ID_BYTES = 16
+"""Of a report's id: 128 random bits, drawn by the device."""
+SECRET_BYTES = 32
+_KEY = np.dtype("<i8")
+_DIGEST = np.dtype([("key", _KEY), ("more", "<u4")])
+"""Of a hash of 12 bytes the first 8: those that stores of version 2 have."""
+_SIEVE_BITS = 26
+"""A sieve has 2^26 bits, 8 MiB."""
+_MASK = (1 << _SIEVE_BITS) - 1
 
 
 class Ids:
@@ -54,32 +62,16 @@ class Ids:
         if self._names - names:
             self._names, self._fresh = frozenset(), _NONE
         for name in names - self._names:
-            ((content,),) = rows("SELECT content FROM runs WHERE run = ?", (name,))
-            self._hold(name, from_bytes(bytes(content)))
+            (run,) = self._keys("SELECT content FROM runs WHERE run = ?", (name,))
+            self._hold(name, run)
         settled = Settled.of(self._database)
         if settled != self._settled:
             self._settled = None
             ((self._loose,),) = rows("SELECT count(*) FROM reports")
             self._sieve = Sieve()
-            for (content,) in rows("SELECT content FROM settled"):
-                self._sieve.add(from_bytes(bytes(content)))
+            for keys in self._keys("SELECT content FROM settled"):
+                self._sieve.add(keys)
             self._settled = settled
-
-    def add_all(self, group: IntArray) -> bool:
-        """Keep ids, and say so, if all of them are new and differ; else keep none."""
-        new = np.sort(group)
-        if _twice(new) or among(new, self._fresh).size or self._in_buckets(new).size:
-            return False
-        if new.size < _LARGE:
-            if not self._database.trial(_INSERT, _rows(new)):
-                return False
-            self._loosen(new.size)
-            return True
-        run = np.sort(np.concatenate([self._loose_ones(), new]))
-        if _twice(run):
-            return False
-        self._keep(run)
-        return True
 
     def known(self, keys: IntArray) -> set[int]:
         """Return those of some keys whose ids are there."""
@@ -93,8 +85,11 @@ class Ids:
         if group.size >= _LARGE:
             self._keep(np.sort(np.concatenate([self._loose_ones(), group])))
         elif group.size:
-            self._database.run(_INSERT, _rows(np.sort(group)))
-            self._loosen(group.size)
+            rows = [(key,) for key in np.sort(group).tolist()]
+            self._database.run("INSERT INTO reports VALUES (?)", rows)
+            self._loose += group.size
+            if self._loose > _MOST_LOOSE:
+                self._keep(self._loose_ones())
 
     def settle(self) -> None:
         """Let all ids join the buckets, where they lie as they would had they come otherwise."""
@@ -109,9 +104,8 @@ class Ids:
         )
         for low, high in _slices(before.many):
             query = "SELECT content FROM settled WHERE bucket BETWEEN ? AND ? ORDER BY bucket"
-            old = [from_bytes(bytes(row[0])) for row in self._database.rows(query, (low, high))]
             start, end = np.searchsorted(new, low), np.searchsorted(new, high, side="right")
-            some = np.sort(np.concatenate([*old, new[start:end]]))
+            some = np.sort(np.concatenate([*self._keys(query, (low, high)), new[start:end]]))
             self._database.run(upsert, _buckets(some, low, high, _bits(after.many)))
         self._sieve.add(new)
         self._settled = after
@@ -132,15 +126,12 @@ class Ids:
         settled = [_NONE]
         query = "SELECT content FROM settled WHERE bucket = ?"
         for bucket, some in zip(buckets.tolist(), np.split(maybe, starts[1:]), strict=False):
-            for (content,) in self._database.rows(query, (bucket,)):
-                settled.append(among(some, from_bytes(bytes(content))))
+            settled += [among(some, keys) for keys in self._keys(query, (bucket,))]
         return np.concatenate(settled)
 
-    def _loosen(self, many: int) -> None:
-        """Know of more ids that lie one by one, and make a run of them before they are too many."""
-        self._loose += many
-        if self._loose > _MOST_LOOSE:
-            self._keep(self._loose_ones())
+    def _keys(self, query: str, values: Sequence[int] = ()) -> Iterator[IntArray]:
+        """Yield the keys that are in each row of a query."""
+        return (from_bytes(content) for (content,) in self._database.rows(query, values))
 
     def _loose_ones(self) -> IntArray:
         """Return the ids that lie one by one."""
@@ -211,11 +202,80 @@ def _buckets(some: IntArray, low: int, high: int, bits: int) -> list[tuple[int, 
     ]
 
 
-def _twice(keys: IntArray) -> bool:
-    """Say whether a key is there twice, where they are in order."""
-    return bool((keys[1:] == keys[:-1]).any())
+def keys_of(heads: Mapping[int, bytes], rows: Sequence[tuple[int, bytes, bytes]]) -> IntArray:
+    """Return, of rows (mechanism, output, id), the keys by which the ids are found again.
+
+    `heads` has a secret with the survey of each mechanism: a device that answers a question again,
+    in a survey whose wording was mended, sends the same report with the same id to both. A key is
+    64 bits of a hash of the id behind its head: a store in the order of its keys has no order of
+    arrival, also where someone's ids count 1, 2, 3. An id has the key of one of n others with
+    probability n / 2^64, and is then taken for it. The report has no part in it: whoever knows an
+    id can find out that it was sent, and not with what.
+
+    >>> same = keys_of({1: bytes(48)}, [(1, b"a", bytes(16)), (1, b"b", bytes(16))])
+    >>> same[0] == same[1]
+    np.True_
+    """
+    # BLAKE2 is safe with the secret in front, and takes half the time of its keyed mode.
+    size = _DIGEST.itemsize
+    digests = [blake2b(heads[of] + own, digest_size=size).digest() for of, _, own in rows]
+    return np.frombuffer(b"".join(digests), dtype=_DIGEST)["key"].astype(np.int64)
 
 
-def _rows(keys: IntArray) -> list[tuple[int]]:
-    """Return keys as rows of a table."""
-    return [(key,) for key in keys.tolist()]
+def to_bytes(keys: IntArray) -> bytes:
+    """Return keys one behind the other, the lowest bytes first."""
+    return keys.astype(_KEY).tobytes()
+
+
+def from_bytes(content: bytes) -> IntArray:
+    """Return the keys that `to_bytes` wrote.
+
+    >>> from_bytes(to_bytes(np.array([-1, 5])))
+    array([-1,  5])
+    """
+    return np.frombuffer(content, dtype=_KEY).astype(np.int64, copy=False)
+
+
+def among(keys: IntArray, others: IntArray) -> IntArray:
+    """Return those of some keys that are among others; both are in order."""
+    places = np.searchsorted(others, keys)
+    inside = places < len(others)
+    inner: IntArray = keys[inside]
+    found: IntArray = inner[others[places[inside]] == inner]
+    return found
+
+
+class Sieve:
+    """Two bits for each key, out of 2^26, by two parts of the key itself (a Bloom filter).
+
+    Keys are 64 random bits, so that no hash is needed. After n keys another one passes with
+    probability (1 - exp(-n / 2^25))^2: 0.1 % at 10^6 keys, 7 % at 10^7. Beyond that it still lets
+    nothing fall that was put in; it only saves less.
+
+    >>> sieve = Sieve()
+    >>> sieve.add(np.array([5, -7]))
+    >>> sieve.passed(np.array([5, 6, -7]))
+    array([ True, False,  True])
+    """
+
+    def __init__(self) -> None:
+        # Zeros that nobody wrote to take no memory.
+        self._bits = np.zeros(1 << (_SIEVE_BITS - 3), dtype=np.uint8)
+
+    def add(self, keys: IntArray) -> None:
+        """Let keys pass from now on."""
+        for places in _places(keys):
+            np.bitwise_or.at(self._bits, places >> 3, _bit(places))
+
+    def passed(self, keys: IntArray) -> BoolArray:
+        """Say which keys may have been put in."""
+        first, second = (self._bits[places >> 3] & _bit(places) for places in _places(keys))
+        return np.asarray((first != 0) & (second != 0))
+
+
+def _places(keys: IntArray) -> tuple[IntArray, IntArray]:
+    return keys & _MASK, (keys >> _SIEVE_BITS) & _MASK
+
+
+def _bit(places: IntArray) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    return np.left_shift(np.uint8(1), (places & 7).astype(np.uint8))

@@ -11,31 +11,33 @@ import logging
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from freewill import __version__
+from freewill.collector.answers import RefusedError, busy
+from freewill.collector.database import StoreBusyError, StoreError
+from freewill.collector.store import Store
+from freewill.collector.writer import Writer
 
-if TYPE_CHECKING:  # a journal is also written where the extra is missing
+if TYPE_CHECKING:
     from freewill.collector.app import Collector
 
 _LOOK_SECONDS = 60
 _REFUSED_LOOKS = 10
 """Looks, one a minute, between two lines about refusals."""
 _RELEASES = ("released", "release failed")
-
-
-def silent(line: str) -> None:
-    """Keep a line to oneself."""
+_SECONDS = 1.0
+"""For which a store that could be written to is not tried again, however many ask."""
 
 
 @dataclass(eq=False)
 class Journal:
     """Writes lines, each with its event and the minute."""
 
-    write: Callable[[str], None] = silent
+    write: Callable[[str], None] = lambda _: None
     clock: Callable[[], float] = time.time
 
     def say(self, event: str, **fields: Any) -> None:
@@ -51,10 +53,6 @@ class Journal:
     def remark(self, text: str) -> None:
         """Say what else the operator should know."""
         self.say("remark", what=text)
-
-    def started(self, surveys: int, store: str) -> None:
-        """Say that the server begins."""
-        self.say("started", version=__version__, surveys=surveys, store=store)
 
     def faults(self) -> None:
         """Let faults of the server's own be told here, in a line each."""
@@ -118,9 +116,87 @@ class Watch:
 
     def refusals(self) -> None:
         """Tell what was refused since this was told last, if anything was."""
-        now = Counter(self.collector.refusals.counts)
+        now = Counter(self.collector.refusals)
         new = now - self._refused
         if new:
             counts = {f"{status} {reason}": many for (status, reason), many in sorted(new.items())}
             self.journal.say("refused", counts=counts)
         self._refused = now
+
+
+def metrics_text(collector: "Collector") -> str:
+    """Return what a collector did since its start, of no survey, in Prometheus' text format."""
+    writer, done, releases = collector.writer, collector.writer.tally, collector.releases
+    held, connections = collector.uploads.held, len(collector.connections)
+    metrics = {
+        "reports_stored_total": ("counter", "Reports that were new.", done.stored),
+        "reports_known_total": ("counter", "Reports sent again, counted once.", done.known),
+        "uploads_refused_total": ("counter", "Uploads refused at the store.", done.refused),
+        "commits_total": ("counter", "Groups of uploads written to the store.", done.commits),
+        "commit_failures_total": ("counter", "Groups that could not be written.", done.failures),
+        "commit_seconds_total": ("counter", "Time spent on commits.", done.seconds),
+        "releases_total": ("counter", "Releases made by this server.", releases.made),
+        "release_failures_total": ("counter", "Releases that failed.", releases.failures),
+        "reports_waiting": ("gauge", "Reports that wait for their commit.", writer.waiting),
+        "body_bytes": ("gauge", "Bytes of bodies that are not answered yet.", held),
+        "connections": ("gauge", "Connections that are open.", connections),
+    }
+    parts = [
+        _metric(name, kind, what, [("", number)]) for name, (kind, what, number) in metrics.items()
+    ]
+    refused = [
+        (f'{{status="{status}",reason="{reason}"}}', number)
+        for (status, reason), number in sorted(collector.refusals.items())
+    ]
+    parts.append(_metric("refusals_total", "counter", "What was refused, and why.", refused))
+    return "".join(parts)
+
+
+def _metric(name: str, kind: str, what: str, samples: Iterable[tuple[str, float]]) -> str:
+    head = f"# HELP freewill_{name} {what}\n# TYPE freewill_{name} {kind}\n"
+    return head + "".join(f"freewill_{name}{labels} {number}\n" for labels, number in samples)
+
+
+@dataclass(eq=False)
+class Health:
+    """Tries the store, at most once a second, and says why no reports can be stored."""
+
+    store: Store
+    writer: Writer
+    draining: bool = False
+    """Whether the server is about to end: it still answers, and is to be sent nobody."""
+    _tried_at: float = float("-inf")
+    _trial: "asyncio.Task[RefusedError | None] | None" = None
+
+    async def fault(self) -> RefusedError | None:
+        """Return why reports cannot be stored now; None where they can."""
+        if self.draining:
+            return busy("the collector is stopping", "stopping")
+        # A commit is as good as a trial.
+        last = max(self._tried_at, self.writer.stored_at)
+        if monotonic() - last <= _SECONDS and not self.writer.failing:
+            return None
+        # All who ask meanwhile wait for the same trial.
+        if self._trial is None or self._trial.done():
+            self._trial = asyncio.create_task(self._tried())
+        return await asyncio.shield(self._trial)
+
+    async def _tried(self) -> RefusedError | None:
+        try:
+            await asyncio.to_thread(self.store.try_writing)
+        except StoreError as error:
+            # What everyone is told names no files and no addresses.
+            refusal = RefusedError(
+                503,
+                "the collector's disk is full, or cannot be written to",
+                "Try again later; the operator's log has more.",
+                reason="disk",
+            )
+            if isinstance(error, StoreBusyError):
+                what = "the collector's store is held by another process, or is away"
+                refusal = busy(what, "store")
+            refusal.__cause__ = error  # which the operator's log tells
+            return refusal
+        # Else whoever sends people elsewhere meanwhile would never send a report that shows it.
+        self.writer.failing, self._tried_at = False, monotonic()
+        return None

@@ -10,28 +10,14 @@ import msgspec
 from msgspec import Meta
 
 from freewill import __version__
+from freewill.collector.answers import JSON, STATUSES
 from freewill.collector.tokens import Access
 from freewill.core.presented import schema
-from freewill.domain.outputs import VALUE
 
 SURVEY = "/v1/surveys/{survey}"
 """The address of a survey."""
 PARQUET, CSV, TEXT = "application/vnd.apache.parquet", "text/csv", "text/plain"
-JSON, LINES = "application/json", "application/x-ndjson"
-_REFUSALS = {
-    400: "Not JSON",
-    401: "No token, or one of another role",
-    404: "No such survey here",
-    405: "Method not allowed",
-    408: "A body that took too long",
-    409: "Not yet: see the error",
-    410: "The survey is closed",
-    413: "Too large",
-    415: "The content type is not JSON",
-    422: "Invalid: see the error",
-    503: "Busy or not available: try again after Retry-After",
-    507: "The disk is full or fails: send it again later, with the same ids",
-}
+LINES = "application/x-ndjson"
 _REFERENCE = "#/components/schemas/{name}"
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
 Count = Annotated[int, Meta(ge=0)]
@@ -40,63 +26,6 @@ Estimate = Annotated[
 ]
 Trend = Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": _REFERENCE.format(name="trend")})]
 """By the schema of all results, which is published with the package."""
-_Id = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-fA-F]{32}$"})]
-
-
-class Sent(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A report as it is sent, or the row that a device gives.
-
-    `mechanism` is its name in the survey, or its id; `report_id` 128 random bits, drawn by the
-    device. `report` is the index of an output; a label; `value:` and a value; or the hexadecimal
-    digits of bits. In its place, `value` is the same as people write it, as the row of a device has
-    it: a label, a number, a point; the digits of bits.
-    """
-
-    mechanism: str
-    report_id: _Id
-    report: int | str | msgspec.UnsetType = msgspec.UNSET
-    value: str | msgspec.UnsetType = msgspec.UNSET
-
-    def read_value(self) -> None:
-        """Take the value for the report: behind `value:`, also where it is digits."""
-        _check_one(self.report, self.value)
-        self.report = f"{VALUE}{self.value}"
-
-
-class SentAnswers(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """The answers of one person to all questions of a survey that has several.
-
-    `mechanism`, and `report` or `value`, have an entry for each question, as in `Sent`; a silent
-    one is "nothing". `report_id` is one for all.
-    """
-
-    mechanism: dict[str, str]
-    report_id: _Id
-    report: dict[str, int | str] | msgspec.UnsetType = msgspec.UNSET
-    value: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
-
-    def read_value(self) -> None:
-        """Take the values for the reports."""
-        _check_one(self.report, self.value)
-        values: Any = self.value
-        self.report = {name: f"{VALUE}{text}" for name, text in values.items()}
-
-
-def _check_one(report: Any, value: Any) -> None:
-    """Refuse a row that has both, or neither."""
-    if (report is msgspec.UNSET) == (value is msgspec.UNSET):
-        neither = report is msgspec.UNSET
-        raise msgspec.ValidationError(
-            f"{'neither' if neither else 'both'} `report` {'nor' if neither else 'and'} "
-            "`value`: expected one of them"
-        )
-
-
-_ONE_OF = Meta(extra_json_schema={"oneOf": [{"required": ["report"]}, {"required": ["value"]}]})
-Report = Annotated[Sent, _ONE_OF]
-Answers = Annotated[SentAnswers, _ONE_OF]
-Reports = Report | Annotated[list[Report], Meta(min_length=1)]
-ManyAnswers = Answers | Annotated[list[Answers], Meta(min_length=1)]
 
 
 class Stored(TypedDict):
@@ -298,7 +227,7 @@ class Operation:
         statuses = self.refusals if self.access == "everyone" else (401, *self.refusals)
         responses = {"200": {"description": summary, "content": content(self.answer)}}
         for status in statuses:
-            words = _REFUSALS[status]
+            words = STATUSES[status][1]
             responses[str(status)] = {"description": words, "content": content(Refused)}
         described: dict[str, Any] = {"summary": summary.rstrip("."), "responses": responses}
         if more:
@@ -320,17 +249,42 @@ def handlers_of(*owners: type) -> list[Any]:
 
 
 def parameter(
-    name: str, text: str, schema: dict[str, Any], place: str = "query", required: bool = True
+    name: str, text: str, kind: str = "string", required: bool = False, **more: Any
 ) -> dict[str, Any]:
-    """Describe a parameter of an address."""
-    fields = {"name": name, "in": place, "required": required}
-    return {**fields, "description": text, "schema": schema}
+    """Describe a parameter of an address, behind its `?`."""
+    fields = {"name": name, "in": "query", "required": required, "description": text}
+    return {**fields, "schema": {"type": kind, **more}}
+
+
+_TARGET = "Half of the widest 95 % interval: 0.01 is a percentage point of people"
+_SHARES = "Every value's share, or the mean of a line or grid, in its unit"
+QUESTION = (
+    parameter("target", _TARGET, "number", required=True, exclusiveMinimum=0),
+    parameter("of", _SHARES, enum=["shares", "mean"], default="shares"),
+)
+FROM = parameter("from", "The number of the first entry", "integer", minimum=1, default=1)
+OF = parameter(
+    "of", "Of a survey of several questions: which one, or two of them with a comma between"
+)
+_WHOLE = "day: periods are taken whole, and days that cut one are refused"
+DAYS = (
+    parameter("from", f"The first {_WHOLE}", format="date"),
+    parameter("to", f"The last {_WHOLE}", format="date"),
+)
+_MEAN = (
+    "The mean (by default, where values have one), the median, or shares of values, of neighbours "
+    "together where these are many"
+)
+TREND = (
+    parameter("of", _MEAN, enum=["mean", "median", "shares"]),
+    parameter("question", "Of a survey of several questions: which one"),
+)
 
 
 def description(handlers: Iterable[Any], surveys: Iterable[str]) -> dict[str, Any]:
     """Return the description, version 3.1, of what some handlers do for these surveys."""
-    ids = {"type": "string", "enum": list(surveys)}
-    survey = parameter("survey", "The survey's id: a hash of its laws; or its name", ids, "path")
+    what = "The survey's id: a hash of its laws; or its name"
+    survey = {**parameter("survey", what, required=True, enum=list(surveys)), "in": "path"}
     paths: dict[str, dict[str, Any]] = {}
     results = json.dumps(schema()["$defs"]).replace("#/$defs/", _REFERENCE.format(name=""))
     components: dict[str, Any] = json.loads(results)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from freewill.collector.asking import collector_at
+from freewill.collector.verify import collector_at
 from freewill.core.files import whole_file
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, first_line, raised_as, shown, why

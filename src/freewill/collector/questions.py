@@ -12,17 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from freewill.collector.answers import RefusedError
+from freewill.collector.answers import RefusedError, given_once
 from freewill.collector.database import Reader
-from freewill.collector.periods import EVER, Days, is_day
-from freewill.collector.surveys import StoredSurvey, evidence_of
+from freewill.collector.surveys import EVER, Days, StoredSurvey, evidence_of, is_day
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, attributes_of, has_raster
 from freewill.domain.alphabets.groups import Groups, Values, checked_plane, coarser
 from freewill.domain.mechanisms.asked import JOINED
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
-from freewill.errors import EvidenceError, ParameterError, closest, several, shown
+from freewill.errors import EvidenceError, closest, several, shown
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.evidence import Evidence
 from freewill.stats.marginals import unfolded
@@ -45,25 +44,22 @@ class Subject(NamedTuple):
 def subject_of(survey: str, asked: Survey, query: Sequence[tuple[str, str]]) -> Subject:
     """Return what a query asks for: `of=age`, or of two questions `of=age,commute`; and when."""
     days, rest = days_asked(query)
-    stray = [name for name, _ in rest if name != "of"]
     given = [text for name, text in rest if name == "of"]
     if not isinstance(asked, Questionnaire):
-        if rest:
-            advice = "Ask for it alone, or from one day to another: ?from=2026-11-02&to=2026-11-08."
-            raise _wrong(f"{shown(rest[0][0])} is none of what may be asked", advice)
+        advice = "Ask for it alone, or from one day to another: ?from=2026-11-02&to=2026-11-08."
+        given_once(rest, (), advice)
         return Subject(survey, days=days)
     known = list(asked.questions)
     advice = f"Ask for ?of= one of {', '.join(known)}, or two of them with a comma between."
-    if stray:
-        raise _wrong(f"{shown(stray[0])} is none of what may be asked", advice)
+    given_once([pair for pair in rest if pair[0] != "of"], (), advice)
     # A name may have a comma itself.
     names = [name for text in given for name in ([text] if text in known else text.split(","))]
     for name in names:
         if name not in known:
-            raise _wrong(f"no question {shown(name)}", f"{advice}{closest(name, known)}")
+            raise RefusedError(422, f"no question {shown(name)}", f"{advice}{closest(name, known)}")
     if not names or len(names) > 2 or len({*names}) < len(names):
         what = "which question?" if not names else f"{several(len(names), 'question')} at once"
-        raise _wrong(f"{what}: one is asked for, or two different ones", advice)
+        raise RefusedError(422, f"{what}: one is asked for, or two different ones", advice)
     return Subject(survey, tuple(name for name in known if name in names), days)
 
 
@@ -80,21 +76,9 @@ def days_asked(query: Sequence[tuple[str, str]]) -> tuple[Days, list[tuple[str, 
             if names[name] in given or not is_day(text):
                 advice = "Ask for ?from= the first day and &to= the last one: 2026-11-02."
                 fault = "is no day" if names[name] not in given else "after another one"
-                raise _wrong(f"{name}={shown(text)} {fault}", advice)
+                raise RefusedError(422, f"{name}={shown(text)} {fault}", advice)
             given[names[name]] = text
     return Days(**given), [pair for pair in query if pair[0] not in names]
-
-
-def asked_for(stored: StoredSurvey, days: Days) -> StoredSurvey:
-    """Return what a survey has of some days; refuse days that cut a period."""
-    try:
-        return stored.within(days)
-    except ParameterError as error:
-        raise _wrong(str(error), "GET /v1/surveys/SURVEY/periods has them.") from None
-
-
-def _wrong(what: str, advice: str) -> RefusedError:
-    return RefusedError(422, what, advice)
 
 
 @dataclass(eq=False)
@@ -121,9 +105,7 @@ class Records:
     def about(
         self, view: Reader, stored: StoredSurvey, people: int, of: tuple[str, ...]
     ) -> Evidence:
-        """Return the evidence about what is asked for."""
-        if not of:
-            return evidence_of(view, stored)
+        """Return the evidence about one question, or about two."""
         alphabets = attributes_of(stored.survey.alphabet)
         cells = math.prod(alphabets[name].size for name in of)
         if len(of) > 1 and cells > MOST_CELLS:

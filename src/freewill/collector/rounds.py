@@ -6,26 +6,42 @@ each with a law of its own, over the same values.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from operator import attrgetter, itemgetter
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
+from freewill.collector import database as databases
 from freewill.collector.database import FIRST_WITH_PERIODS, Database, Reader, StoreError
-from freewill.collector.periods import not_itself, periods_of
-from freewill.collector.surveys import StoredSurvey
+from freewill.collector.surveys import StoredSurvey, not_itself, stored_under
 from freewill.core.texts import read_json, same_words
 from freewill.core.types import Spec
-from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.survey import Survey
+from freewill.domain.survey_log import CLOSED, FIRST, SERVED, entry_after
 from freewill.errors import FreewillError, printable, several, shown
 
 _NAMED = 5
 """Surveys of a store that a message names."""
 _MOST_ROUNDS = 100
 """Rounds of a name: each is read anew, from a file that anybody may have made."""
+_COLUMNS = "number, what, survey, devices, day, previous"
+_WITHOUT_MARKS = (
+    "ALTER TABLE reports DROP COLUMN mark",
+    # Keys of 8 bytes each were followed by marks of 4.
+    *(
+        f"UPDATE {name} SET content = substr(content, 1, length(content) / 3 * 2) "
+        "WHERE length(content) > 0"  # of nothing, SQLite makes NULL
+        for name in ("runs", "settled")
+    ),
+)
+"""What takes away what version 2 had beside each id, a mark of its report.
+
+A server of an older release that still runs asks with each upload for what is no longer there, the
+marks or the column `closed`: it is refused, and writes nothing into tables that it no longer
+understands.
+"""
 
 
 def texts_of(survey: Survey) -> str:
@@ -101,12 +117,10 @@ def asked_before(view: Reader, survey: Survey) -> str:
 def _other_words(survey: Survey, texts: str) -> str:
     """Return what a store says that is asked, if it differs from what is asked now."""
     now, before = _words(texts_of(survey)), _words(texts)
-    if {name: same_words(text) for name, text in now.items()} == {
-        name: same_words(text) for name, text in before.items()
-    }:
-        return ""
     names = sorted(now.keys() | before.keys())
     differ = [name for name in names if now.get(name) != before.get(name)]
+    if not differ:
+        return ""
     was, given = (shown(some.get(differ[0], "nothing")) for some in (before, now))
     return f"{was}, and not {given}"
 
@@ -117,7 +131,7 @@ def _words(texts: str) -> dict[str, str]:
     fields = content if isinstance(content, dict) else {}
     questions, title = fields.get("questions"), fields.get("title")
     words = questions if isinstance(questions, dict) and questions else {"": title}
-    return {name: text for name, text in words.items() if isinstance(text, str)}
+    return {name: same_words(text) for name, text in words.items() if isinstance(text, str)}
 
 
 def stored_survey(view: Reader, survey: Survey) -> StoredSurvey | None:
@@ -141,8 +155,7 @@ def stored_survey(view: Reader, survey: Survey) -> StoredSurvey | None:
                 f"survey {own} in the store asks {other}: the same values and mechanisms. Give "
                 f"--survey {own} to read it all the same. Nothing was written."
             )
-        periods = periods_of(view, own, survey.mechanisms)
-        return with_rounds(view, StoredSurvey(own, survey, periods, closed))
+        return with_rounds(view, stored_under(view, own, survey, closed))
     return None
 
 
@@ -153,7 +166,7 @@ def _old_survey(view: Reader, survey: Survey) -> StoredSurvey | None:
     for text, closed in view.rows("SELECT spec, closed FROM surveys WHERE id = ?", (own,)):
         if text != spec:
             raise not_itself(own)
-        return StoredSurvey(own, survey, periods_of(view, own, survey.mechanisms), closed)
+        return stored_under(view, own, survey, closed)
     return None
 
 
@@ -162,12 +175,10 @@ def canonical_of(spec: Spec) -> str:
     return json.dumps(spec, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def other_rounds(
-    view: Reader, own: str, survey: Survey
-) -> list[tuple[Survey, dict[str, int], str]]:
+def other_rounds(view: Reader, own: str, survey: Survey) -> list[tuple[StoredSurvey, str]]:
     """Return the other rounds of a survey, the earliest first, without their texts.
 
-    Beside each are the numbers of its first period, and what the keys of its ids hash.
+    Beside each is what the keys of its ids hash.
     """
     if not survey.name:
         return []
@@ -180,9 +191,8 @@ def other_rounds(
     for other, law, head in rows:
         before = survey_of(law, other, head)
         _same_values(survey, before)
-        first = periods_of(view, other, before.mechanisms)[0]
-        rounds.append((first.start, before, dict(first.numbers), head))
-    return [(*one,) for _, *one in sorted(rounds, key=itemgetter(0))]
+        rounds.append((stored_under(view, other, before), head))
+    return sorted(rounds, key=lambda one: one[0].periods[0].start)
 
 
 def with_rounds(view: Reader, stored: StoredSurvey) -> StoredSurvey:
@@ -193,22 +203,13 @@ def with_rounds(view: Reader, stored: StoredSurvey) -> StoredSurvey:
     """
     names = {mechanism.id: name for name, mechanism in stored.survey.mechanisms.items()}
     periods = [*stored.periods]
-    for number, (other, _, _) in enumerate(other_rounds(view, stored.id, stored.survey), 1):
-        offered = _renamed(other.mechanisms, names, number)
-        some = periods_of(view, other.id, other.mechanisms)
-        periods += (replace(period, offered=offered) for period in some)
-    return replace(stored, periods=tuple(sorted(periods, key=attrgetter("start"))))
-
-
-def _renamed(
-    offered: Mapping[str, Mechanism], names: dict[str, str], number: int
-) -> dict[str, Mechanism]:
-    """Return mechanisms by names that no other has; those join the names, by id."""
-    for name, mechanism in offered.items():
-        if mechanism.id not in names:
+    for number, (other, _) in enumerate(other_rounds(view, stored.id, stored.survey), 1):
+        for name, mechanism in other.survey.mechanisms.items():
             taken = name in names.values()
-            names[mechanism.id] = f"{name} (round {number})" if taken else name
-    return {names[mechanism.id]: mechanism for mechanism in offered.values()}
+            names.setdefault(mechanism.id, f"{name} (round {number})" if taken else name)
+        offered = {names[mechanism.id]: mechanism for mechanism in other.survey.mechanisms.values()}
+        periods += (replace(period, offered=offered) for period in other.periods)
+    return replace(stored, periods=tuple(sorted(periods, key=attrgetter("start"))))
 
 
 def stored_by(view: Reader, key: str) -> StoredSurvey | None:
@@ -224,7 +225,7 @@ def stored_by(view: Reader, key: str) -> StoredSurvey | None:
         values = [key, key]
     for own, law, head, closed in view.rows(query, values):
         survey = survey_of(law, own, head)
-        stored = StoredSurvey(own, survey, periods_of(view, own, survey.mechanisms), closed)
+        stored = stored_under(view, own, survey, closed)
         return stored if own == key else with_rounds(view, stored)
     return None
 
@@ -264,12 +265,9 @@ def surveys_in_words(view: Reader) -> str:
 
 def _called(view: Reader, own: str) -> str:
     """Return what people read of a survey, its name, title or question, where it has any."""
-    if view.version < FIRST_WITH_PERIODS:
-        query = "SELECT spec, '' FROM surveys WHERE id = ?"
-    else:
-        query = "SELECT texts, name FROM surveys WHERE id = ?"
+    columns = "spec, ''" if view.version < FIRST_WITH_PERIODS else "texts, name"
     with suppress(ValueError):
-        for text, name in view.rows(query, (own,)):
+        for text, name in view.rows(f"SELECT {columns} FROM surveys WHERE id = ?", (own,)):
             content = read_json(text)
             fields: dict[str, Any] = content if isinstance(content, dict) else {}
             asked = fields.get("questions")
@@ -277,3 +275,133 @@ def _called(view: Reader, own: str) -> str:
             words = name or fields.get("title") or fields.get("question") or first
             return f"{shown(words)} " if isinstance(words, str) else ""
     return ""
+
+
+class Place(NamedTuple):
+    """Where a log ends, or where an entry stands in it."""
+
+    number: int
+    head: str
+
+
+def log_end(view: Reader) -> Place:
+    """Return the last number and the head of the log."""
+    last = list(view.rows("SELECT number, head FROM log ORDER BY number DESC LIMIT 1"))
+    return Place(*last[0]) if last else Place(0, FIRST)
+
+
+def log_entries(view: Reader, first: int, most: int) -> list[Spec]:
+    """Return so many entries of the log, from a number on."""
+    query = f"SELECT {_COLUMNS} FROM log WHERE number >= ? ORDER BY number LIMIT ?"
+    names = _COLUMNS.split(", ")
+    return [dict(zip(names, row, strict=True)) for row in view.rows(query, (first, most))]
+
+
+def add_entry(database: Database, what: str, survey: str, devices: str, day: str) -> Place:
+    """Add an entry behind the last one; no other writer is let in meanwhile."""
+    number, previous = log_end(database)
+    entry, head = entry_after(previous, number + 1, what, survey, devices, day)
+    row = (*(entry[name] for name in _COLUMNS.split(", ")), head)
+    database.run("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)", [row])
+    return Place(number + 1, head)
+
+
+def served(database: Database, survey: str, devices: str, day: str) -> Place:
+    """Return where it stands that a survey is served so, adding an entry unless the last says it.
+
+    Another release may write another program for the same mechanism: that is told, too.
+    """
+    query = (
+        "SELECT devices, number, head FROM log WHERE survey = ? AND what = ? "
+        "ORDER BY number DESC LIMIT 1"
+    )
+    for before, number, head in list(database.rows(query, (survey, SERVED))):
+        if before == devices:
+            return Place(number, head)
+    return add_entry(database, SERVED, survey, devices, day)
+
+
+class _Old(NamedTuple):
+    """A survey as versions 2 and 3 had it, with what it is now."""
+
+    id: str
+    spec: str
+    closed: str | None
+    people: int
+    survey: Survey | None
+    """None where it is none, whoever wrote it."""
+
+
+def create_tables(database: Database, version: int) -> None:
+    """Make the tables of a new store (version 0), or those of an older version ours.
+
+    Counts, pages and keys stay where they are: what was there is the first period. In
+    O(surveys + mechanisms), and from version 2 in O(ids).
+    """
+    before = databases.tables(version) if version else {}
+    for statement in _WITHOUT_MARKS if "mark" in before.get("reports", "") else ():
+        database.execute(statement)
+    surveys, numbers = _before(database) if before else ([], [])
+    for name in ("surveys", "mechanisms") if before else ():
+        database.execute(f"DROP TABLE {name}")
+        del before[name]
+    for name, statement in databases.tables().items():
+        if name not in before:
+            database.execute(statement.format(**database.words))
+    ids = _taken_in(database, surveys)
+    rows = [(number, ids.get(own, own), *rest) for number, own, *rest in numbers]
+    database.run("INSERT INTO mechanisms VALUES (?, ?, ?, ?)", rows)
+    if version:
+        became = (
+            f"{database.name} was of version {version}, and is of {databases.SCHEMA_VERSION} now."
+        )
+        database.renewal = f"{became} {database.renewal}".strip()
+
+
+def _before(database: Database) -> tuple[list[_Old], list[tuple[int, str, str, str]]]:
+    """Return what older versions had: surveys, and the numbers of all mechanisms.
+
+    These with the first day of the first period of their survey.
+    """
+    query = (
+        "SELECT survey, sum(people), min(day) FROM mechanisms JOIN days ON days.mechanism = "
+        "mechanisms.number GROUP BY survey"
+    )
+    days = {own: (int(people), str(day)) for own, people, day in database.rows(query)}
+    rows = list(database.rows("SELECT id, spec, closed FROM surveys ORDER BY id"))
+    surveys = [
+        _Old(own, spec, day, days.get(own, (0, ""))[0], _read(spec)) for own, spec, day in rows
+    ]
+    rows = list(database.rows("SELECT number, survey, mechanism FROM mechanisms"))
+    return surveys, [(number, own, key, days.get(own, (0, ""))[1]) for number, own, key in rows]
+
+
+def _read(spec: Any) -> Survey | None:
+    try:
+        return Survey.from_spec(read_json(spec))
+    except (FreewillError, ValueError, TypeError):
+        return None
+
+
+def _taken_in(database: Database, surveys: Iterable[_Old]) -> dict[str, str]:
+    """Take in old surveys, and return their ids by those of then, which texts were part of.
+
+    Of several that differ in texts alone, that with the most people has the id now, and the others
+    keep theirs: whether they asked for the same thing nobody here can tell.
+    """
+    ids: dict[str, str] = {}
+    taken: set[str] = set()
+    for old in sorted(surveys, key=lambda one: (-one.people, one.id)):
+        now = old.survey.id if old.survey else old.id
+        own = ids[old.id] = old.id if now in taken else now
+        taken.add(own)
+        law = old.survey.canonical if old.survey else old.spec
+        texts = texts_of(old.survey) if old.survey else "{}"
+        row = (own, law, texts, "", old.id, old.closed)
+        database.run("INSERT INTO surveys VALUES (?, ?, ?, ?, ?, ?)", [row])
+        if own != old.id:
+            database.run("INSERT INTO aliases VALUES (?, ?)", [(old.id, own)])
+            database.run("UPDATE releases SET survey = ? WHERE survey = ?", [(own, old.id)])
+            if old.closed:
+                add_entry(database, CLOSED, own, "", old.closed)
+    return ids

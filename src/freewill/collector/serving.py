@@ -10,6 +10,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from freewill import __version__
 from freewill.collector.database import StoreError
 from freewill.collector.releases import ReleaseRule
 from freewill.collector.rounds import asked_before
@@ -74,12 +75,11 @@ def serve(
     require_serve()
     import uvicorn  # noqa: PLC0415
 
-    from freewill.collector.app import Collector  # noqa: PLC0415
-    from freewill.collector.application import application  # noqa: PLC0415
-    from freewill.collector.journal import Journal, Watch, silent  # noqa: PLC0415
+    from freewill.collector.app import Collector, application  # noqa: PLC0415
+    from freewill.collector.journal import Journal, Watch  # noqa: PLC0415
     from freewill.collector.server import Server  # noqa: PLC0415
 
-    journal = Journal(log or silent)
+    journal = Journal(log) if log else Journal()
     _check_distinct(surveys)
     own_token = _makes_token(tokens, new_token)
     with listening(host, port) as listener, closing(open_store(store)) as opened:
@@ -108,7 +108,7 @@ def serve(
                 signals=signals,
                 drain_seconds=drain_seconds,
                 draining=partial(_drained, made, journal),
-                refused=made.refusals.count,
+                refused=made.refused,
             )
             made.connections = server.server_state.connections
             if log:
@@ -119,7 +119,7 @@ def serve(
             pages = {name: f"{root}/{made.addresses.page(own.id)}" for name, own in surveys.items()}
             try:
                 started(pages, token)
-                journal.started(len(pages), str(opened))
+                journal.say("started", version=__version__, surveys=len(pages), store=str(opened))
                 server.run(sockets=[listener])
             finally:
                 made.stop()

@@ -14,11 +14,8 @@ import numpy as np
 from freewill.collector import postgres, sqlite, surveys
 from freewill.collector.answers import Faults, RefusedError
 from freewill.collector.database import Database, Reader
-from freewill.collector.ids import Ids, Settled
-from freewill.collector.keys import SECRET_BYTES, keys_of
-from freewill.collector.periods import Places, added, not_itself, numbers_of, periods_of
-from freewill.collector.rounds import other_rounds, taken_in, with_rounds
-from freewill.collector.survey_log import Place, add_entry, served
+from freewill.collector.ids import SECRET_BYTES, Ids, Settled, keys_of
+from freewill.collector.rounds import Place, add_entry, other_rounds, served, taken_in, with_rounds
 from freewill.collector.surveys import Row, Stored, StoredSurvey, Upload, evidence_of, today
 from freewill.collector.tokens import Role, token_digest
 from freewill.core.types import IntArray, slices
@@ -70,7 +67,8 @@ class Store:
         self._heads: dict[int, bytes] = {}
         self._surveys: dict[str, Survey] = {}
         self._named: dict[str, str] = {}
-        self._places = Places(database, self._named)
+        self._placed: dict[tuple[str, str], dict[int, int]] = {}
+        """Under which numbers reports count, by survey and day, looked up once."""
         self._logged: dict[str, Place] = {}
         with database.writing():
             secret = secrets.token_bytes(SECRET_BYTES)
@@ -86,10 +84,15 @@ class Store:
         self._ids = Ids(database)
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Write in one transaction; threads wait for each other."""
-        with self._one_at_a_time, self._database.writing():
-            yield
+    def changing(self) -> Iterator[Database]:
+        """Change the store in one transaction; threads wait for each other."""
+        with self._one_at_a_time:
+            try:
+                with self._database.writing():
+                    yield self._database
+            except BaseException:
+                self._placed.clear()  # a period that began with it did not
+                raise
 
     def _fact(self, name: str) -> bytes:
         ((fact,),) = self._database.rows("SELECT fact FROM facts WHERE name = ?", (name,))
@@ -113,7 +116,7 @@ class Store:
         several collectors that start at once, one makes it.
         """
         token, name = secrets.token_urlsafe(_TOKEN_BYTES), _TOKENS[role]
-        with self._writing():
+        with self.changing():
             if first and self._fact(name):
                 return None
             statement = "UPDATE facts SET fact = ? WHERE name = ?"
@@ -129,13 +132,13 @@ class Store:
         """
         own = survey.id
         offered = sorted(mechanism.id for mechanism in survey.mechanisms.values())
-        with self._writing():
+        with self.changing():
             head = taken_in(self._database, survey, mended=mended)
-            periods = numbers_of(self._database, own, len(offered))
+            periods = surveys.numbers_of(self._database, own, len(offered))
             numbers = next(iter(periods.values())) if periods else {}
-            numbers = numbers or added(self._database, own, offered, "")
+            numbers = numbers or surveys.added(self._database, own, offered, "")
             if sorted(numbers) != sorted({*offered}):
-                raise not_itself(own)
+                raise surveys.not_itself(own)
             devices = devices_hash(survey.for_devices())
             self._logged[own] = served(self._database, own, devices, today())
         self._know(survey, numbers, head)
@@ -158,9 +161,9 @@ class Store:
         """
         with self.view() as view:
             rounds = other_rounds(view, own, self._surveys[own])
-        for survey, numbers, head in rounds:
-            self._know(survey, numbers, head)
-        return [(survey, numbers) for survey, numbers, _ in rounds]
+        for stored, head in rounds:
+            self._know(stored.survey, stored.periods[0].numbers, head)
+        return [(stored.survey, dict(stored.periods[0].numbers)) for stored, _ in rounds]
 
     def aliases(self) -> dict[str, str]:
         """Return the ids of surveys by those that they had in older versions."""
@@ -176,7 +179,7 @@ class Store:
         own = self.served_round(key)
         survey = self._surveys[own]
         ((closed,),) = view.rows("SELECT closed_on FROM surveys WHERE id = ?", (own,))
-        stored = StoredSurvey(own, survey, periods_of(view, own, survey.mechanisms), closed)
+        stored = surveys.stored_under(view, own, survey, closed)
         return with_rounds(view, stored) if key in self._named else stored
 
     def logged(self, survey: str) -> Place:
@@ -189,7 +192,7 @@ class Store:
             "SELECT id FROM surveys WHERE closed_on IS NULL AND (id = ? OR (name <> '' AND "
             "name = (SELECT name FROM surveys WHERE id = ?))) ORDER BY id"
         )
-        with self._writing():
+        with self.changing():
             for (own,) in list(self._database.rows(query, (survey, survey))):
                 self._database.run("UPDATE surveys SET closed_on = ? WHERE id = ?", [(day, own)])
                 add_entry(self._database, CLOSED, own, "", day)
@@ -202,28 +205,29 @@ class Store:
         different reports of one id is refused as a whole, and so is one with a new report for a
         closed survey.
         """
-        with self._writing():
+        with self.changing():
             self._ids.refresh()
             query = "SELECT id, closed_on FROM surveys WHERE closed_on IS NOT NULL"
             closed: Mapping[str, str] = dict(self._database.rows(query))
             rows = list(chain.from_iterable(upload.rows for upload in uploads))
             keys = keys_of(self._heads, rows)
             late = any(upload.survey in closed for upload in uploads)
+            known = self._ids.known(keys)
             # Nearly always all are new.
-            if not late and self._ids.add_all(keys):
+            if not late and not known and len({*keys.tolist()}) == len(keys):
                 outcomes: list[Outcome] = [Stored(len(upload.rows), 0) for upload in uploads]
+                self._ids.add(keys)
             else:
-                outcomes, rows = self._sorted_out(uploads, keys, closed)
+                outcomes, rows = self._sorted_out(uploads, keys, known, closed)
             if rows:
                 self._count(rows, {upload.survey for upload in uploads}, day)
-        self._places.keep()
         return outcomes
 
     def _sorted_out(
-        self, uploads: Sequence[Upload], keys: IntArray, closed: Mapping[str, str]
+        self, uploads: Sequence[Upload], keys: IntArray, known: set[int], closed: Mapping[str, str]
     ) -> tuple[list[Outcome], list[Row]]:
         """Tell new reports from known ones, and keep the new ids; return the rows to count."""
-        known, all_keys = self._ids.known(keys), iter(keys.tolist())
+        all_keys = iter(keys.tolist())
         outcomes: list[Outcome] = []
         new: dict[int, Row] = {}
         for upload in uploads:
@@ -251,7 +255,13 @@ class Store:
         outputs: defaultdict[int, list[bytes]] = defaultdict(list)
         for number, output, _ in rows:
             outputs[number].append(output)
-        numbers = self._places.of((self._surveys[own] for own in asked), day)
+        numbers: dict[int, int] = {}
+        for survey in (self._surveys[own] for own in asked):
+            if (survey.id, day) not in self._placed:
+                is_now = self._named.get(survey.name or "") == survey.id
+                placed = surveys.placed(self._database, survey, day, is_now)
+                self._placed[survey.id, day] = placed
+            numbers |= self._placed[survey.id, day]
         by_mechanism = sorted((numbers[first], first, some) for first, some in outputs.items())
         self._add("days", "day", [(number, day, len(some)) for number, _, some in by_mechanism])
         counted = [
@@ -283,12 +293,6 @@ class Store:
             [(number, surveys.OPEN, rest), *surveys.new_pages(number, full)],
         )
 
-    @contextmanager
-    def changing(self) -> Iterator[Database]:
-        """Change the store in one transaction, beside what people report."""
-        with self._writing():
-            yield self._database
-
     def try_writing(self) -> None:
         """Write something, durably, that leaves no trace; an error says why nothing can be."""
         with self.changing() as database:
@@ -317,7 +321,7 @@ class Store:
             secrets.SystemRandom().shuffle(pages)
             for bulk in slices(len(pages), _TIDY_BYTES // (surveys.page_rows(width) * width)):
                 self._mix(number, width, pages[bulk])
-        with self._writing():
+        with self.changing():
             self._ids.refresh()
             self._ids.settle()
         with self._one_at_a_time:
@@ -327,7 +331,7 @@ class Store:
         """Yield the numbers of all periods, and releases, of reports that do not repeat."""
         for own, survey in self._surveys.items():
             with self._one_at_a_time:
-                periods = periods_of(self._database, own, survey.mechanisms)
+                periods = surveys.stored_under(self._database, own, survey).periods
             for period, mechanism in product(periods, survey.mechanisms.values()):
                 if not mechanism.output_space.repeats:
                     for sign in (1, -1):
@@ -335,7 +339,7 @@ class Store:
                         yield number, surveys.row_width(mechanism)
 
     def _mix(self, number: int, width: int, bulk: Sequence[int]) -> None:
-        with self._writing():
+        with self.changing():
             full, rest = surveys.filled(self._content(number, bulk), width)
             delete = "DELETE FROM pages WHERE mechanism = ? AND page = ?"
             self._database.run(delete, [(number, page) for page in bulk])

@@ -6,34 +6,24 @@ that is mute.
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
-from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from datetime import UTC, date, datetime, timedelta
+from itertools import chain, groupby
+from operator import attrgetter, itemgetter
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from freewill.collector.database import Reader, StoreError
-from freewill.collector.periods import EVER, Days, Period, chosen, day_before, spans_of
+from freewill.collector.database import FIRST_WITH_PERIODS, Database, Reader, StoreError
 from freewill.core.types import Reports, checked_counts, slices
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.errors import first_line, several
+from freewill.domain.survey import Survey
+from freewill.errors import ParameterError, first_line, several, shown
+from freewill.stats import groups
 from freewill.stats.evidence import Evidence, assemble, digest, merge, with_periods
-from freewill.stats.groups import (
-    HELD_BYTES,
-    Block,
-    Group,
-    Stream,
-    Work,
-    gathered,
-    grouped,
-    summarising,
-)
-
-if TYPE_CHECKING:
-    from freewill.domain.survey import Survey
+from freewill.stats.groups import Block, Group, Stream, Work, gathered, grouped, summarising
 
 PAGE_BYTES = 1 << 14
 """Bytes of a page: it is written anew with each commit until it is full."""
@@ -41,12 +31,148 @@ OPEN = 0
 """The number of the page that is not full yet; all others have random ones."""
 MIN_PEOPLE = 100
 """People below whom no estimate is shown."""
-
 Row: TypeAlias = tuple[int, bytes, bytes]
 """A report that was checked: the number of its mechanism, its output, and its id.
 
 A plain tuple, for a batch makes tens of thousands of them.
 """
+FEWEST = 100
+"""People whom a period has before another one begins."""
+_MOST = 1 << 13
+"""Periods of a survey: days of 22 years."""
+_SHOWN = 8
+"""Periods that a message names."""
+
+
+@dataclass(frozen=True)
+class Period:
+    """Days whose reports are counted together, under numbers of their own."""
+
+    start: str
+    """Its first day; nothing before the first report."""
+    offered: Mapping[str, Mechanism]
+    """The mechanisms by their names."""
+    numbers: Mapping[str, int]
+    """Of the mechanisms, by their ids."""
+
+
+def every_of(survey: Survey) -> str:
+    """Return by which periods a survey is counted: days, weeks (also if left out), months, none."""
+    return survey.period or "week"
+
+
+def border_of(every: str, day: str) -> str:
+    """Return the last day, up to some day, on which a period may begin.
+
+    >>> [border_of(every, "2026-11-18") for every in ("day", "week", "month", "none")]
+    ['2026-11-18', '2026-11-16', '2026-11-01', '']
+    """
+    if every == "none":
+        return ""
+    on = date.fromisoformat(day)
+    if every == "week":
+        on -= timedelta(days=on.weekday())
+    return (on.replace(day=1) if every == "month" else on).isoformat()
+
+
+def numbers_of(view: Reader, own: str, offered: int) -> dict[str, dict[str, int]]:
+    """Return the numbers of a survey's mechanisms by the first days of its periods, in order."""
+    period = "''" if view.version < FIRST_WITH_PERIODS else "period"
+    query = (
+        f"SELECT {period} AS start, mechanism, number FROM mechanisms WHERE survey = ? "
+        f"ORDER BY start, number LIMIT ?"
+    )
+    rows = list(view.rows(query, (own, _MOST * offered + 1)))
+    if len(rows) > _MOST * offered:
+        raise StoreError(f"survey {own} has more than {_MOST:,} periods in the store: too many.")
+    by_period = groupby(rows, itemgetter(0))
+    return {start: {key: number for _, key, number in some} for start, some in by_period}
+
+
+class Days(NamedTuple):
+    """Days that are asked about: the first and the last one, nothing where all are meant."""
+
+    first: str = ""
+    last: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.first}..{self.last}"
+
+
+EVER = Days()
+
+
+def read_days(text: str) -> Days:
+    """Read the days that a command names.
+
+    >>> read_days("2026-11-02..2026-11-15"), read_days("2026-11-02..").last
+    (Days(first='2026-11-02', last='2026-11-15'), '')
+    """
+    first, dots, last = text.partition("..")
+    if not dots or text == ".." or not all(not day or is_day(day) for day in (first, last)):
+        raise ParameterError(
+            f"--period {shown(text)}: expected last, or the first and the last day of some "
+            f"periods, such as 2026-11-02..2026-11-15, one of which may be left out. `freewill "
+            f"periods` lists them."
+        )
+    return Days(first, last)
+
+
+def chosen(periods: Sequence[tuple[str, str | None]], days: Days, today: str) -> list[str]:
+    """Return the first days of the periods of some days; refuse days that cut one, or have none.
+
+    >>> weeks = [("2026-11-02", "2026-11-09"), ("2026-11-09", None)]
+    >>> chosen(weeks, Days("2026-11-02", "2026-11-08"), "2026-11-18")
+    ['2026-11-02']
+    >>> chosen(weeks, Days("2026-11-04"), "2026-11-18")
+    Traceback (most recent call last):
+    freewill.errors.ParameterError: 2026-11-04..: within a period, and what came in one is not told
+    apart. Periods: 2026-11-02..2026-11-08, 2026-11-09.. (until now).
+    """
+    latest = days.last or "9999-12-31"
+    whole = [(start, day_before(end) if end else max(start, today)) for start, end in periods]
+    picked = [(start, last) for start, last in whole if start <= latest and last >= days.first]
+    cut = any(start < days.first or last > latest for start, last in picked)
+    if cut or not picked:
+        named = [
+            f"{start}..{day_before(end) if end else ' (until now)'}"
+            for start, end in periods[-_SHOWN:]
+        ]
+        fault = "within a period, and what came in one is not told apart" if cut else "nobody"
+        if days.first > latest:
+            fault = "the first day is after the last"
+        more = "..., " if len(periods) > _SHOWN else ""
+        raise ParameterError(f"{days}: {fault}. Periods: {more}{', '.join(named) or 'none yet'}.")
+    return [start for start, _ in picked]
+
+
+def day_before(day: str) -> str:
+    """Return the day before.
+
+    >>> day_before("2026-03-01")
+    '2026-02-28'
+    """
+    return (date.fromisoformat(day) - timedelta(days=1)).isoformat()
+
+
+def not_itself(own: str) -> StoreError:
+    """Return the error of a survey that its id does not fit."""
+    return StoreError(
+        f"survey {own} in the store is not what its id says: the store is damaged, or of another "
+        f"release. Restore it from a backup."
+    )
+
+
+def is_day(text: str) -> bool:
+    """Say whether a text is a day.
+
+    >>> is_day("2026-11-02"), is_day("2026-11-31")
+    (True, False)
+    """
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -158,7 +284,7 @@ class StoredSurvey:
     """A survey as it stands in a store."""
 
     id: str
-    survey: "Survey"
+    survey: Survey
     periods: tuple[Period, ...]
     """In their order; where it has rounds, of all of them."""
     closed: str | None
@@ -177,10 +303,16 @@ class StoredSurvey:
 
     @property
     def spans(self) -> list[tuple[str, str | None, "StoredSurvey"]]:
-        """Its periods: the first day, that of the next one, and what all rounds have of it."""
+        """Its periods: the first day, that of the next one, and what all rounds have of it.
+
+        The last one goes on.
+        """
+        begun = sorted((one for one in self.periods if one.start), key=attrgetter("start"))
+        by_start = [(start, tuple(some)) for start, some in groupby(begun, attrgetter("start"))]
+        ends = [*(start for start, _ in by_start[1:]), self.until]
         return [
-            (start, end or self.until, replace(self, periods=tuple(some), until=end or self.until))
-            for start, end, some in spans_of(self.periods)
+            (start, end, replace(self, periods=some, until=end))
+            for (start, some), end in zip(by_start, ends, strict=False)
         ]
 
     def within(self, days: Days) -> "StoredSurvey":
@@ -191,6 +323,28 @@ class StoredSurvey:
         picked = [(end, one) for start, end, one in self.spans if start in some]
         periods = chain.from_iterable(one.periods for _, one in picked)
         return replace(self, periods=tuple(periods), until=picked[-1][0])
+
+
+def stored_under(view: Reader, own: str, survey: Survey, closed: str | None = None) -> StoredSurvey:
+    """Return what a store has of a survey under an id, after checking that all of it is there."""
+    ids = {mechanism.id for mechanism in survey.mechanisms.values()}
+    numbers = numbers_of(view, own, len(ids))
+    fine = (
+        isinstance(start, str)
+        and (not start or is_day(start))
+        and some.keys() == ids
+        and all(type(number) is int for number in some.values())
+        for start, some in numbers.items()
+    )
+    if not numbers or not all(fine):
+        raise not_itself(own)
+    if view.version < FIRST_WITH_PERIODS:
+        # It does not say it: the first day on which somebody answered.
+        query = "SELECT min(day) FROM days WHERE mechanism = ?"
+        days = [day for number in numbers[""].values() for (day,) in view.rows(query, (number,))]
+        numbers = {min(filter(is_day, filter(None, days)), default=""): numbers[""]}
+    periods = (Period(start, survey.mechanisms, some) for start, some in numbers.items())
+    return StoredSurvey(own, survey, tuple(periods), closed)
 
 
 def people_by_day(view: Reader, stored: StoredSurvey) -> dict[str, dict[str, int]]:
@@ -228,7 +382,7 @@ def _ordered(rows: Iterable[tuple[Any, Any]], kind: type) -> Iterator[tuple[Any,
 
 def days_of(stored: StoredSurvey) -> dict[str, str | None]:
     """Return which days the periods of a survey cover, as JSON has it; the last one may go on."""
-    starts = [start for start, _, _ in spans_of(stored.periods)]
+    starts = [start for start, _, _ in stored.spans]
     return {"from": min(starts, default=None), "to": stored.until and day_before(stored.until)}
 
 
@@ -245,7 +399,7 @@ def people_of(view: Reader, stored: StoredSurvey) -> int:
     return sum(chosen_of(view, stored).values())
 
 
-def evidence_of(view: Reader, stored: StoredSurvey, hold: int = HELD_BYTES) -> Evidence:
+def evidence_of(view: Reader, stored: StoredSurvey, hold: int = groups.HELD_BYTES) -> Evidence:
     """Return the evidence of a survey: counts, and pages of reports that do not repeat.
 
     Pages come into memory if those of a mechanism are at most `hold` bytes; else solvers pass over
@@ -261,11 +415,11 @@ def evidence_of(view: Reader, stored: StoredSurvey, hold: int = HELD_BYTES) -> E
     alphabet, key = stored.survey.alphabet, _key_of(view)
     parts: dict[str, list[Evidence]] = {}
     for period, by_name in zip(stored.periods, days, strict=True):
-        groups = [
+        own = [
             _group_of(view, period, name, sum(by_name[name].values()), whole[mechanism.id] <= hold)
             for name, mechanism in period.offered.items()
         ]
-        evidence = _known_again(assemble(alphabet, groups), key, period)
+        evidence = _known_again(assemble(alphabet, own), key, period)
         parts.setdefault(period.start, []).append(evidence)
     spans = [(start, end, merge(parts[start])) for start, end, _ in stored.spans]
     return with_periods(spans) if spans else assemble(alphabet, [])
@@ -401,3 +555,43 @@ class StorePages:
 
     def __str__(self) -> str:
         return "the store"
+
+
+def placed(database: Database, survey: Survey, day: str, is_now: bool = False) -> dict[int, int]:
+    """Return under which numbers reports of a day count, by the numbers of the first period.
+
+    A period begins on a border if the one before had enough people by then. That follows from what
+    is stored, so that several collectors agree on it, and those that come later on the same day. So
+    does one of a round that is served now (`is_now`) where another round of its name was, and began
+    one, since: what comes today is none of the days before that. A clock that was ahead for a while
+    has begun periods in days to come, which hold up none before them; it may have begun the first.
+    """
+    own, every = survey.id, every_of(survey)
+    numbers = numbers_of(database, own, len(survey.mechanisms))
+    first = next(iter(numbers))
+    last = max((start for start in numbers if start <= day), default=first)
+    border = border_of(every, day)
+    query = (
+        "SELECT coalesce(max(period), '') FROM mechanisms JOIN surveys ON surveys.id = survey "
+        "WHERE name = ? AND period > ? AND period <= ?"
+    )
+    ((others,),) = database.rows(query, ((is_now and survey.name) or None, last, day))
+    begins = max(border, others)
+    query = "SELECT coalesce(sum(people), 0) FROM days WHERE mechanism = ? AND day < ?"
+    places = [(number, border) for number in numbers[last].values()]
+    before = (int(people) for place in places for (people,) in database.rows(query, place))
+    if not last or last > day:
+        begin = "UPDATE mechanisms SET period = ? WHERE survey = ? AND period = ?"
+        database.run(begin, [(border or day, own, last)])
+    elif begins > last and (others or sum(before) >= FEWEST):
+        last, numbers[begins] = begins, added(database, own, sorted(numbers[first]), begins)
+    return {number: numbers[last][key] for key, number in numbers[first].items()}
+
+
+def added(database: Database, own: str, mechanisms: Sequence[str], start: str) -> dict[str, int]:
+    """Give numbers to the mechanisms of a new period."""
+    ((last,),) = database.rows("SELECT coalesce(max(number), 0) FROM mechanisms")
+    numbers = {key: int(last) + place for place, key in enumerate(mechanisms, 1)}
+    rows = [(number, own, key, start) for key, number in numbers.items()]
+    database.run("INSERT INTO mechanisms VALUES (?, ?, ?, ?)", rows)
+    return numbers

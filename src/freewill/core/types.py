@@ -8,6 +8,7 @@ before they are taken.
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from itertools import chain
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -55,6 +56,19 @@ def frozen(array: FloatArray) -> FloatArray:
     """Return an array of one's own, read-only from now on."""
     array.flags.writeable = False
     return array
+
+
+def array_of(given: Any) -> NDArray[Any]:
+    """Return what NumPy makes of anything: of no entries integers, of what is no array one object.
+
+    >>> array_of([[], []]), array_of([[1], [2, 3]])
+    (array([], shape=(2, 0), dtype=int64), array(None, dtype=object))
+    """
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return np.asarray(None)
+    return array if array.size else np.zeros(array.shape, dtype=np.int64)
 
 
 def numbers(
@@ -126,15 +140,9 @@ def check_fields(
     """
     needed, free = _parameters(build)
     taken = (*needed, *free)
-    fault = next(
-        (
-            f"has no field {shown(name)}.{closest(name, taken)}"
-            for name in given
-            if name not in taken
-        ),
-        next((f"needs the field {name!r}." for name in needed if name not in given), ""),
-    )
-    if fault:
+    unknown = (f"has no field {shown(n)}.{closest(n, taken)}" for n in given if n not in taken)
+    missing = (f"needs the field {name!r}." for name in needed if name not in given)
+    if fault := next(chain(unknown, missing), ""):
         needs, may = (
             ", ".join(f"{name} ({notes[name]})" if name in notes else name for name in names)
             for names in (needed, free)
@@ -284,14 +292,12 @@ class Counter:
         numbers = self._numbers(outputs)
         if self._places.size < self._size:
             few = _SORTED * (self._places.size + numbers.size) < self._size
-            every = np.append(self._places, numbers) if few else np.arange(self._size)
-            places = np.unique(every) if few else every
+            places = np.union1d(self._places, numbers) if few else np.arange(self._size)
             table = np.zeros(places.size, dtype=np.int64)
             table[np.searchsorted(places, self._places)] = self._counts
             self._places, self._counts = places, table
-        here = (
-            numbers if self._places.size == self._size else np.searchsorted(self._places, numbers)
-        )
+        full = self._places.size == self._size
+        here = numbers if full else np.searchsorted(self._places, numbers)
         np.add.at(self._counts, here, 1 if counts is None else counts)
 
     def result(self) -> tuple[Reports, IntArray]:

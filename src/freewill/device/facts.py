@@ -13,8 +13,7 @@ import numpy as np
 
 from freewill.core.types import FloatArray, Spec
 from freewill.domain.alphabets.base import Alphabet, distances, has_raster, refuse_vast
-from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.mask import offset_counts
+from freewill.domain.alphabets.grid import Grid, offset_counts
 from freewill.domain.guarantees.audit import (
     MOST_EXPONENT,
     MOST_TRUTH,
@@ -26,9 +25,8 @@ from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.both import Both
 from freewill.domain.mechanisms.geometric import Geometric
-from freewill.domain.mechanisms.kept_cells import kept_offsets
 from freewill.domain.mechanisms.perhaps import Perhaps
-from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
+from freewill.domain.mechanisms.planar_geometric import PlanarGeometric, kept_offsets
 from freewill.domain.mechanisms.randomised_response import KRR, Identity
 from freewill.domain.mechanisms.shokri import Shokri
 

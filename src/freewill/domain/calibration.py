@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.domain.alphabets.base import Alphabet, checked_kind
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.parameters import checked_quality_loss, needed_beside_epsilon
+from freewill.domain.mechanisms.base import Mechanism, needed_beside_epsilon
+from freewill.domain.mechanisms.parameters import checked_quality_loss
 from freewill.errors import LawError, ParameterError, shown
 
 M = TypeVar("M", bound=Mechanism)
@@ -50,9 +50,12 @@ def calibrate(
         )
     target = checked_quality_loss(quality_loss)
 
+    def at(log_epsilon: float) -> M:
+        mechanism: M = build(alphabet, epsilon=float(np.exp(log_epsilon)))
+        return mechanism
+
     def loss(log_epsilon: float) -> float:
-        mechanism: Mechanism = build(alphabet, epsilon=float(np.exp(log_epsilon)))
-        return mechanism.quality_loss(prior)
+        return at(log_epsilon).quality_loss(prior)
 
     def excess(log_epsilon: float) -> float:
         # Relative, so that a loss of 1e-300 is found to its last digits too.
@@ -60,10 +63,10 @@ def calibrate(
 
     mean = float(checked_kind(alphabet).total_distance().mean()) / alphabet.size
     low = high = float(np.log(1 / (mean or 1.0)))
-    example = build(alphabet, epsilon=float(np.exp(low)))
-    if example.output_space.alphabet != alphabet:
+    space = at(low).output_space
+    if space.alphabet != alphabet:
         raise LawError(
-            f"{kind.name} reports {example.output_space}, no values: there is no distance between "
+            f"{kind.name} reports {space}, no values: there is no distance between "
             f"a value and its report, hence no loss to calibrate to. To give it the promise that "
             f"k-RR has at this loss, calibrate k-RR and take its epsilon."
         )
@@ -94,6 +97,4 @@ def calibrate(
             high += step
     from scipy.optimize import brentq  # noqa: PLC0415
 
-    root = low if low == high else brentq(excess, low, high, xtol=1e-13, rtol=1e-14)
-    mechanism: M = build(alphabet, epsilon=float(np.exp(root)))
-    return mechanism
+    return at(low if low == high else brentq(excess, low, high, xtol=1e-13, rtol=1e-14))

@@ -121,8 +121,7 @@ class Leakage(Presented):
     def describe(self) -> dict[str, Any]:
         """Describe the measures for JSON."""
         derived = ("min_entropy_leakage", "additive_leakage", "gain_leakage")
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**fields, **{name: getattr(self, name) for name in derived}}
+        return {**vars(self), **{name: getattr(self, name) for name in derived}}
 
 
 def leakage(
@@ -184,13 +183,14 @@ def _of_law(mechanism: Mechanism, prior: FloatArray, gain: FloatArray | None) ->
     joint = prior[:, None] * law
     most = float(law.max(axis=0).sum())
     most_told = capacity(law)
-    errors: tuple[float | None, float | None] = (None, None)
+    further: dict[str, float] = {}
     if size * size * law.shape[1] <= _DISTANCES and has_distance(mechanism.alphabet):
         apart = distances(mechanism.alphabet)
-        errors = float((prior @ apart).min()), float((joint.T @ apart).min(axis=1).sum())
-    gains: tuple[float | None, float | None] = (None, None)
+        further["prior_error"] = float((prior @ apart).min())
+        further["posterior_error"] = float((joint.T @ apart).min(axis=1).sum())
     if gain is not None:
-        gains = float((gain @ prior).max()), float((gain @ joint).max(axis=0).sum())
+        further["prior_gain"] = float((gain @ prior).max())
+        further["posterior_gain"] = float((gain @ joint).max(axis=0).sum())
     return Leakage(
         brief(mechanism),
         prior_vulnerability=float(prior.max()),
@@ -201,11 +201,8 @@ def _of_law(mechanism: Mechanism, prior: FloatArray, gain: FloatArray | None) ->
         mutual_information=mutual_information(prior, law),
         capacity=most_told.value / math.log(2),
         capacity_gap=most_told.gap / math.log(2),
-        prior_error=errors[0],
-        posterior_error=errors[1],
-        prior_gain=gains[0],
-        posterior_gain=gains[1],
         unit=mechanism.alphabet.unit,
+        **further,
     )
 
 

@@ -1,28 +1,37 @@
-"""A grid and what lies under it, from a map: districts, water, streets and places as GeoJSON."""
+"""Maps as GeoJSON, districts, water, streets and places; and a grid with what lies under it."""
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from freewill.core.texts import LONGEST_TITLE, is_whole_text
+from freewill.core.texts import LONGEST_TITLE, checked_text, is_whole_text
 from freewill.core.types import BoolArray, FloatArray, is_number
-from freewill.domain.alphabets.boxes import kilometres_per_degree
-from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.mask import MOST_CELLS
-from freewill.domain.background import (
-    BACKGROUND_BYTES,
-    DEGREES,
-    KINDS,
-    Feature,
-    check_features,
-    read_features,
-)
-from freewill.errors import AlphabetError, ParameterError, printable, several, shown
+from freewill.domain.alphabets.grid import MOST_CELLS, Grid, kilometres_per_degree
+from freewill.errors import AlphabetError, ParameterError, SurveyError, printable, several, shown
 
+KINDS = ("area", "water", "road", "place")
+DEGREES = (180.0, 90.0)
+FARTHEST = 1e6
+"""Degrees or kilometres: more than the earth has."""
+_DEPTHS = {
+    "Point": 0,
+    "MultiPoint": 1,
+    "LineString": 0,
+    "MultiLineString": 1,
+    "Polygon": 1,
+    "MultiPolygon": 2,
+}
+"""How deep the points, lines and rings of a geometry lie in lists."""
+_OWN_KIND = {"Point": "place", "LineString": "road", "Polygon": "area"}
+_LEAST = {"Point": 1, "LineString": 2, "Polygon": 4}
+"""Positions; the last of a ring is the first."""
+_MOST_FEATURES = 20_000
+BACKGROUND_BYTES = 1 << 21
+"""Of JSON, pictures in it."""
 CELLS = 1000
 """Cells of a map about, unless a number or a side is given."""
 _NAMES = ("name", "NAME", "Name", "title")
@@ -34,8 +43,125 @@ _DIGITS = 5
 """Of a degree: a metre."""
 _FARTHEST = 1e9
 """Of numbers that are looked at: metres of any projection, which are then refused by name."""
-_RING = 4
-"""Positions that a ring has at least, the last of which is the first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Feature:
+    """One thing on a map: rings of an area, lines, or points, each as positions [n, (x, y)]."""
+
+    kind: str
+    name: str
+    form: str
+    """Polygon, LineString or Point."""
+    parts: tuple[FloatArray, ...]
+
+    def holds(self, point: Any) -> bool:
+        """Say whether a point lies within the rings: a half-line from it crosses them oddly often.
+
+        >>> ring = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 0.0]])
+        >>> town = Feature("area", "Town", "Polygon", (ring,))
+        >>> town.holds((1.5, 0.5)), town.holds((0.5, 1.5))
+        (True, False)
+        """
+        x, y = point
+        return self.form == "Polygon" and bool((_crossings(_sides(self.parts), y) > x).sum() % 2)
+
+    @property
+    def positions(self) -> FloatArray:
+        """Those of all parts."""
+        return np.concatenate(self.parts)
+
+
+def _sides(rings: Iterable[FloatArray]) -> FloatArray:
+    """Return the sides of rings, [side, (x, y of its start, x, y of its end)]."""
+    return np.concatenate([np.column_stack([ring[:-1], ring[1:]]) for ring in rings])
+
+
+def _crossings(sides: FloatArray, y: float) -> Any:
+    """Return where sides cross the line of all points with this y."""
+    left, low, right, up = sides[(sides[:, 1] > y) != (sides[:, 3] > y)].T
+    return left + (y - low) / (up - low) * (right - left)
+
+
+def check_features(given: Any, most: tuple[float, float] = (FARTHEST, FARTHEST)) -> None:
+    """Refuse what is no FeatureCollection of features that can be drawn, up to `most` of each axis.
+
+    >>> check_features({"type": "FeatureCollection", "features": [{"type": "Point"}]})
+    Traceback (most recent call last):
+    freewill.errors.SurveyError: feature 0 of the map is {'type': 'Point'}: expected a Feature ...
+    """
+    whole = isinstance(given, Mapping) and given.get("type") == "FeatureCollection"
+    if not whole or not isinstance(given.get("features"), list | tuple):
+        raise SurveyError(f"geojson={shown(given)}: expected a FeatureCollection.")
+    if len(given["features"]) > _MOST_FEATURES:
+        many = several(len(given["features"]), "feature")
+        raise SurveyError(f"a map of {many}: at most {_MOST_FEATURES:,}. Leave some out.")
+    for number, feature in enumerate(given["features"]):
+        fault = next(_faults(feature, most), "")
+        if fault:
+            raise SurveyError(f"feature {number} of the map {fault}")
+        name = (feature.get("properties") or {}).get("name")
+        if name is not None:
+            checked_text(name, f"name of feature {number} of the map:", LONGEST_TITLE, SurveyError)
+
+
+def _faults(feature: Any, most: tuple[float, float]) -> Iterator[str]:
+    """Say what is wrong with a feature; only the first is sure to be a fault."""
+    geometry: Any = feature.get("geometry") if isinstance(feature, Mapping) else None
+    if not isinstance(geometry, Mapping) or feature.get("type") != "Feature":
+        yield f"is {shown(feature)}: expected a Feature with a geometry."
+    properties = feature.get("properties")
+    if properties is not None and not isinstance(properties, Mapping):
+        yield f"has properties={shown(properties)}: expected an object, such as {{'name': 'Mill'}}."
+    kind = (properties or {}).get("kind")
+    if kind is not None and kind not in KINDS:
+        yield f"is of kind {shown(kind)}: expected one of {', '.join(KINDS)}."
+    form = geometry.get("type")
+    if not isinstance(form, str) or form not in _DEPTHS:
+        yield f"is a {shown(form)}: expected one of {', '.join(_DEPTHS)}."
+    own = form.removeprefix("Multi")
+    for points in _parts(geometry):
+        if not isinstance(points, list | tuple) or len(points) < _LEAST[own]:
+            least = several(_LEAST[own], "position")
+            yield f"has {shown(points)} for a {own}: expected {least} or more."
+        wrong = [one for one in points if not _is_position(one, most)]
+        if wrong:
+            far = f"up to {most[0]:g} and {most[1]:g} to either side"
+            yield f"has the position {shown(wrong[0])}: expected [x, y] in finite numbers, {far}."
+        if own == "Polygon" and list(points[0])[:2] != list(points[-1])[:2]:
+            yield "has a ring that is not closed: its last position must be its first."
+
+
+def _parts(geometry: Mapping[str, Any]) -> list[Any]:
+    """Return the positions of each ring, line or point; None, a fault, where lists end before."""
+    parts = [geometry.get("coordinates")]
+    for _ in range(_DEPTHS[geometry["type"]]):
+        parts = [
+            inner
+            for part in parts
+            for inner in (part if isinstance(part, list | tuple) else [None])
+        ]
+    return [[part] for part in parts] if geometry["type"].endswith("Point") else parts
+
+
+def _is_position(given: Any, most: tuple[float, float]) -> bool:
+    numbers = (
+        isinstance(given, list | tuple) and 2 <= len(given) <= 3 and all(map(is_number, given))
+    )
+    return numbers and all(abs(one) <= far for one, far in zip(given, most, strict=False))
+
+
+def read_features(given: Mapping[str, Any]) -> tuple[Feature, ...]:
+    """Return features that were checked, each kind as it is said or as its geometry suggests."""
+    features = []
+    for feature in given["features"]:
+        geometry, properties = feature["geometry"], feature.get("properties") or {}
+        form = geometry["type"].removeprefix("Multi")
+        kind = properties.get("kind") or _OWN_KIND[form]
+        # Positions may have a height beside those that have none.
+        parts = (np.array([one[:2] for one in part], np.float64) for part in _parts(geometry))
+        features.append(Feature(kind, properties.get("name") or "", form, tuple(parts)))
+    return tuple(features)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,16 +219,18 @@ def map_grid(
     check_features(plain, (_FARTHEST, _FARTHEST))
     features = read_features(plain)
     areas = [one for one in features if one.kind == "area" and one.form == "Polygon"]
-    grid = _grid(areas or features, _side(cell, cells, areas or features))
+    ends = _bounds(areas or features)
+    grid = _grid(ends, _side(cell, cells, ends))
     if mask and areas:
         kept = overlapped(areas, grid)
         grid = Grid(grid.columns, grid.rows, grid.cell, grid.bounds, kept)
     drawn = _simplified(plain, features, grid)
-    counts = [sum(map(len, _positions_of(some))) for some in (features, read_features(drawn))]
-    said = next((plain.get(name) for name in ("attribution", "copyright") if plain.get(name)), None)
+    before, after = (
+        sum(len(one.positions) for one in some) for some in (features, read_features(drawn))
+    )
+    said = geojson.get("attribution") or geojson.get("copyright")
     source = {"attribution": said} if isinstance(said, str) and len(said) <= LONGEST_TITLE else {}
-    positions = (counts[0], counts[1])
-    return MapGrid(grid, {"geojson": drawn, **source}, unread, positions, properties)
+    return MapGrid(grid, {"geojson": drawn, **source}, unread, (before, after), properties)
 
 
 def _plain(geojson: Any, name: str | None) -> tuple[dict[str, Any], int, tuple[str, ...]]:
@@ -111,29 +239,25 @@ def _plain(geojson: Any, name: str | None) -> tuple[dict[str, Any], int, tuple[s
     if not whole or not isinstance(geojson.get("features"), list | tuple):
         raise ParameterError(f"map={shown(geojson)}: expected a GeoJSON FeatureCollection.")
     _check_degrees(geojson.get("crs"))
-    shapes = [_shape(one) for one in geojson["features"]]
-    features = [one for one, shape in zip(geojson["features"], shapes, strict=True) if shape]
-    if not features:
+    drawn = [(_properties(one), shape) for one in geojson["features"] if (shape := _shape(one))]
+    if not drawn:
         raise ParameterError("the map has no polygons, lines or points: nothing to lay a grid on.")
-    own_properties = [_properties(one) for one in features]
-    properties = tuple(dict.fromkeys(key for one in own_properties for key in one))
+    properties = tuple(dict.fromkeys(key for own, _ in drawn for key in own))
     if name is not None and name not in properties:
         there = ", ".join(printable(key) for key in properties) or "none"
         raise ParameterError(f"no feature has the property {shown(name)}. There are: {there}.")
     names = _NAMES if name is None else (name,)
     made = [
         {"type": "Feature", "properties": _said(own, names), "geometry": shape}
-        for own, shape in zip(own_properties, filter(None, shapes), strict=True)
+        for own, shape in drawn
     ]
-    more = {key: geojson[key] for key in ("attribution", "copyright") if key in geojson}
-    left_out = len(shapes) - len(features)
-    return {"type": "FeatureCollection", "features": made, **more}, left_out, properties
+    left_out = len(geojson["features"]) - len(drawn)
+    return {"type": "FeatureCollection", "features": made}, left_out, properties
 
 
 def _check_degrees(system: Any) -> None:
     """Refuse a map that says itself that its numbers are no degrees."""
-    properties = _properties(system)
-    name = properties.get("name")
+    name = _properties(system).get("name")
     if isinstance(name, str) and not name.endswith(_IN_DEGREES):
         raise ParameterError(
             f"the map says that its coordinates are those of {shown(name)}: expected degrees "
@@ -168,9 +292,9 @@ def _said(properties: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, st
     return {**said, "kind": kind} if kind in KINDS else said
 
 
-def _bounds(features: list[Feature] | tuple[Feature, ...]) -> FloatArray:
+def _bounds(features: Iterable[Feature]) -> FloatArray:
     """Return the least and the largest positions, [(west, south), (east, north)]."""
-    every = np.concatenate([part for one in features for part in one.parts])
+    every = np.concatenate([one.positions for one in features])
     ends = np.array([every.min(axis=0), every.max(axis=0)])
     if np.any(np.abs(ends) > DEGREES):
         raise ParameterError(
@@ -195,7 +319,7 @@ def _lengths(ends: FloatArray) -> FloatArray:
     return np.array([(east - west) * across, (north - south) * up])
 
 
-def _side(cell: Any, cells: Any, features: Any) -> float:
+def _side(cell: Any, cells: Any, ends: FloatArray) -> float:
     """Return the side of cells in kilometres."""
     if cell is not None and cells is not None:
         raise ParameterError("a side of cells and a number of them: give one of the two.")
@@ -205,15 +329,14 @@ def _side(cell: Any, cells: Any, features: Any) -> float:
             raise ParameterError(
                 f"cells={shown(cells)}: expected a number from 1 to {MOST_CELLS:,}."
             )
-        return float(np.sqrt(np.prod(_lengths(_bounds(features))) / many))
+        return float(np.sqrt(np.prod(_lengths(ends)) / many))
     if not (is_number(cell) and 0 < cell < math.inf):
         raise ParameterError(f"cell={shown(cell)}: expected a side > 0, in km.")
     return float(cell)
 
 
-def _grid(features: Any, side: float) -> Grid:
-    """Return square cells over features, with as much room beyond them on either side."""
-    ends = _bounds(features)
+def _grid(ends: FloatArray, side: float) -> Grid:
+    """Return square cells over a map, with as much room beyond its ends on either side."""
     lengths = _lengths(ends)
     counts = np.maximum(1, np.ceil(lengths / side - 1e-9))
     columns, rows = (int(count) for count in np.minimum(counts, 1e9))
@@ -247,6 +370,7 @@ def overlapped(areas: list[Feature], grid: Grid) -> BoolArray:
     low, wide = np.array([west, south]), np.array([east - west, north - south])
     counts = np.array([grid.columns, grid.rows])
     kept = np.zeros((grid.rows, grid.columns), dtype=np.bool_)
+    middles = np.arange(grid.columns) + 0.5
     for area in areas:
         rings = [(part - low) / wide * counts for part in area.parts]
         for ring in rings:
@@ -256,7 +380,10 @@ def overlapped(areas: list[Feature], grid: Grid) -> BoolArray:
             for place in np.flatnonzero(np.any(here[1:] != here[:-1], axis=1)):
                 column, row = _crossed(ring[place], ring[place + 1], counts)
                 kept[row, column] = True
-        kept |= _centres(rings, grid.rows, grid.columns)
+        sides = _sides(rings)
+        for row in range(grid.rows):
+            before = np.searchsorted(np.sort(_crossings(sides, row + 0.5)), middles)
+            kept[row] |= before % 2 == 1
     return kept
 
 
@@ -271,41 +398,21 @@ def _crossed(first: FloatArray, last: FloatArray, counts: Any) -> Any:
     return np.clip(np.floor(middles).astype(np.int64), 0, counts - 1).T
 
 
-def _centres(rings: list[FloatArray], rows: int, columns: int) -> BoolArray:
-    """Return the cells whose centres lie within rings: crossed oddly often to one side."""
-    inside = np.zeros((rows, columns), dtype=np.bool_)
-    starts = np.concatenate([ring[:-1] for ring in rings])
-    ends = np.concatenate([ring[1:] for ring in rings])
-    for row in range(rows):
-        y = row + 0.5
-        some = (starts[:, 1] > y) != (ends[:, 1] > y)
-        (left, low), (right, up) = starts[some].T, ends[some].T
-        at = np.sort(left + (y - low) / (up - low) * (right - left))
-        inside[row] = np.searchsorted(at, np.arange(columns) + 0.5) % 2 == 1
-    return inside
-
-
-def _positions_of(features: Any) -> Iterator[FloatArray]:
-    return (part for one in features for part in one.parts)
-
-
 def _simplified(plain: Mapping[str, Any], features: tuple[Feature, ...], grid: Grid) -> Any:
     """Return the features as they are drawn, coarser until a survey may hold them."""
     (south, north), (west, east) = grid.reach
     shape = np.array([grid.columns * grid.cell[0], grid.rows * grid.cell[1]])
     # In units of the longer side, so that both axes count alike.
     scale = shape / shape.max() / np.array([east - west, north - south])
-    within = _seen(features, np.array([[west, south], [east, north]]))
+    within = [
+        one
+        for one, own in zip(plain["features"], features, strict=True)
+        if np.all(own.positions.max(axis=0) >= (west, south))
+        and np.all(own.positions.min(axis=0) <= (east, north))
+    ]
     for doublings in range(8):
         finest = 2.0**doublings / _FINEST
-        drawn = [
-            {
-                "type": "Feature",
-                "properties": plain["features"][place]["properties"],
-                "geometry": _geometry(plain["features"][place]["geometry"], finest, scale),
-            }
-            for place in within
-        ]
+        drawn = [{**one, "geometry": _geometry(one["geometry"], finest, scale)} for one in within]
         collection = {"type": "FeatureCollection", "features": drawn}
         if len(json.dumps(collection)) <= BACKGROUND_BYTES - 1000:
             return collection
@@ -313,20 +420,6 @@ def _simplified(plain: Mapping[str, Any], features: tuple[Feature, ...], grid: G
         f"the map has {several(len(within), 'feature')}, too many for a background of "
         f"{several(BACKGROUND_BYTES, 'byte')}. Leave out streets or places that nobody looks for."
     )
-
-
-def _seen(features: tuple[Feature, ...], box: FloatArray) -> list[int]:
-    """Return the places of features that reach into a box."""
-    ends = [(np.min(every, axis=0), np.max(every, axis=0)) for every in map(_joined, features)]
-    return [
-        place
-        for place, (low, high) in enumerate(ends)
-        if np.all(high >= box[0]) and np.all(low <= box[1])
-    ]
-
-
-def _joined(feature: Feature) -> FloatArray:
-    return np.concatenate(feature.parts)
 
 
 def _geometry(geometry: Mapping[str, Any], finest: float, scale: FloatArray) -> dict[str, Any]:
@@ -338,22 +431,16 @@ def _geometry(geometry: Mapping[str, Any], finest: float, scale: FloatArray) -> 
         return np.round(line[simplified(line * scale, finest)], _DIGITS).tolist()
 
     def area(rings: Any) -> Any:
-        large = [ring for ring in map(thinned, rings) if len(ring) >= _RING]
+        large = [ring for ring in map(thinned, rings) if len(ring) >= _LEAST["Polygon"]]
         # What is smaller than a pixel keeps its positions: it has a name, perhaps.
-        return large if len(thinned(rings[0])) >= _RING else [_rounded(rings[0])]
+        return large if len(thinned(rings[0])) >= _LEAST["Polygon"] else [rounded(rings[0])]
 
-    ways: dict[str, Any] = {
-        "LineString": thinned,
-        "MultiLineString": lambda lines: [thinned(line) for line in lines],
-        "Polygon": area,
-        "MultiPolygon": lambda areas: [area(rings) for rings in areas],
-    }
-    return {"type": form, "coordinates": ways.get(form, _rounded)(nested)}
+    def rounded(positions: Any) -> Any:
+        return np.round(np.array(positions, dtype=np.float64)[..., :2], _DIGITS).tolist()
 
-
-def _rounded(nested: Any) -> Any:
-    """Return positions in lists, rounded, without heights."""
-    return np.round(np.array(nested, dtype=np.float64)[..., :2], _DIGITS).tolist()
+    ways: dict[str, Any] = {"LineString": thinned, "Polygon": area}
+    way = ways.get(form.removeprefix("Multi"), rounded)
+    return {"type": form, "coordinates": list(map(way, nested)) if "Multi" in form else way(nested)}
 
 
 def simplified(line: FloatArray, finest: float) -> Any:

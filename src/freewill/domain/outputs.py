@@ -11,11 +11,11 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from freewill.core.types import BoolArray, Counter, IntArray, PackedBits, Reports
 from freewill.domain.alphabets.base import Alphabet, checked_indices, encode_texts, longest_text
-from freewill.errors import AlphabetError, several, shown
+from freewill.domain.draws.hashing import SEEDS
+from freewill.errors import AlphabetError, LawError, shown
 
 VALUE = "value:"
 """What a text begins with that is a value, as people write it, and neither an index nor a label."""
@@ -276,73 +276,157 @@ class Symbols:
         return f"values of {self.alphabet}"
 
 
-def as_texts(space: OutputSpace, reports: Reports) -> list[str]:
-    """Return reports that are no values of an alphabet as texts, as a column of reports has them.
+_TEXT = r"^(?P<seed>0|[1-9][0-9]{0,9}):(?P<bucket>0|[1-9][0-9]{0,9})$"
+_FIELDS = ("seed", "bucket")
 
-    >>> from freewill.domain.packed_outputs import Bits
-    >>> as_texts(Bits(12), np.array([[255, 15]], dtype=np.uint8))
-    ['ff0f']
+
+@dataclass(frozen=True)
+class Hashed:
+    """A seed below 2^32 and a bucket below `size`.
+
+    They travel as a column with two fields, or as texts `seed:bucket` of decimal digits.
+
+    >>> import pyarrow as pa
+    >>> Hashed(8).decode(pa.array(["4294967295:7", "3:1"])).outputs
+    array([[4294967295,          7],
+           [         3,          1]], dtype=uint32)
     """
-    if space.packed:  # without Arrow, which a device need not have
-        return [row.tobytes().hex() for row in reports]
-    return [*space.texts(reports).to_pylist()]
+
+    size: int
+    width: ClassVar[int] = 8
+    column: ClassVar[str] = "hashed"
+    packed: ClassVar[bool] = False
+    alphabet: ClassVar[None] = None
+    repeats: ClassVar[bool] = False
+    listable: ClassVar[bool] = False
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest text `seed:bucket`."""
+        return len(f"{SEEDS - 1}:{self.size - 1}")
+
+    @property
+    def places(self) -> int:
+        """How many pairs there are."""
+        return SEEDS * self.size
+
+    def all(self) -> Reports:
+        """Refuse: there are 2^32 seeds."""
+        raise LawError(
+            f"{self} cannot be listed: there are 2^32 seeds. Use operator(reports) with the "
+            f"reports that were observed."
+        )
+
+    def empty(self) -> Reports:
+        """Return no reports."""
+        return np.empty((0, 2), dtype=np.uint32)
+
+    def checked(self, reports: Any, name: str) -> Any:
+        """Check that reports are pairs of a seed and a bucket."""
+        try:
+            pairs = np.asarray(reports)
+        except (ValueError, OverflowError):
+            pairs = np.empty(0)
+        if pairs.dtype.kind not in "iu" or pairs.ndim != 2 or pairs.shape[1] != 2:
+            raise AlphabetError(
+                f"reports of {name} have type {pairs.dtype} and shape {pairs.shape}; expected "
+                f"whole numbers, (n, 2): a seed and a bucket each."
+            )
+        for place, (what, limit) in enumerate((("seed", SEEDS), ("bucket", self.size))):
+            outside = (pairs[:, place] < 0) | (pairs[:, place] >= limit)
+            if outside.any():
+                row = int(np.argmax(outside))
+                raise AlphabetError(
+                    f"report {row} of {name} has the {what} {pairs[row, place]}: expected 0 to "
+                    f"{limit - 1:,}."
+                )
+        return pairs.astype(np.uint32, copy=False)
+
+    def counter(self) -> Counter:
+        """Refuse: seeds do not repeat."""
+        raise LawError(f"{self} are not counted: hardly two have the same seed.")
+
+    def to_bytes(self, reports: Reports) -> PackedBits:
+        """Return seed and bucket, four bytes each, the least byte first."""
+        return np.ascontiguousarray(reports, "<u4").view(np.uint8).reshape(-1, self.width)
+
+    def from_bytes(self, rows: PackedBits) -> tuple[Reports, BoolArray]:
+        """Return seeds and buckets, and which buckets are too large."""
+        pairs = np.ascontiguousarray(rows).view("<u4").astype(np.uint32)
+        return pairs, pairs[:, 1] >= self.size
+
+    def encode(self, reports: Reports) -> Any:
+        """Return a column with the fields `seed` and `bucket`."""
+        pa, _ = arrow()
+        columns = [pa.array(reports[:, place], pa.uint32()) for place in (0, 1)]
+        return pa.StructArray.from_arrays(columns, names=_FIELDS)
+
+    def decode(self, column: Any) -> Decoded:
+        """Read a column with the two fields, or texts."""
+        pa, pc = arrow()
+        if pa.types.is_struct(column.type):
+            fields = [_whole(pc.struct_field(column, name)) for name in _FIELDS]
+        elif pa.types.is_integer(column.type):
+            fields = [pa.nulls(len(column), pa.int64())] * 2
+        else:
+            texts = column.cast(pa.large_binary())
+            written = pc.match_substring_regex(texts, _TEXT)
+            well_formed = pc.if_else(written, texts, None).cast(pa.large_string())
+            matched = pc.extract_regex(well_formed, _TEXT)
+            fields = [pc.struct_field(matched, name).cast(pa.int64()) for name in _FIELDS]
+        complete = np.asarray(pc.and_(fields[0].is_valid(), fields[1].is_valid()))
+        pairs = np.column_stack([np.asarray(pc.fill_null(field, 0)) for field in fields])
+        outside = complete & ((pairs < 0) | (pairs >= (SEEDS, self.size))).any(axis=1)
+        bad = {Reason.NO_HASHED: ~complete, Reason.OUT_OF_RANGE: outside}
+        return Decoded.of(np.where((complete & ~outside)[:, None], pairs, 0).astype(np.uint32), bad)
+
+    def texts(self, reports: Reports) -> Any:
+        """Return `seed:bucket`.
+
+        >>> Hashed(8).texts(np.array([[12, 7]], dtype=np.uint32)).to_pylist()
+        ['12:7']
+        """
+        pa, pc = arrow()
+        columns = [pa.array(reports[:, place], pa.uint32()).cast("string") for place in (0, 1)]
+        return pc.binary_join_element_wise(*columns, ":")
+
+    def __str__(self) -> str:
+        return f"seeds with one of {self.size:,} buckets"
 
 
-def from_texts(space: OutputSpace, texts: Sequence[str], name: str) -> Any:
+def _whole(column: Any) -> Any:
+    """Return a field as 64-bit integers, nulls where it is none."""
+    pa, _ = arrow()
+    return (
+        column.cast(pa.int64())
+        if pa.types.is_integer(column.type)
+        else pa.nulls(len(column), pa.int64())
+    )
+
+
+def read_texts(space: OutputSpace, texts: Sequence[str], name: str) -> Any:
     """Return the reports of a mechanism of this name from their texts.
 
     >>> from freewill.domain.packed_outputs import Bits
-    >>> from_texts(Bits(12), ["ff0f"], "rappor")
+    >>> read_texts(Bits(12), ["ff0f"], "rappor")
     array([[255,  15]], dtype=uint8)
     """
-    if not space.packed:
-        return space.checked(_decoded(space, texts, name), name)
-    try:
-        rows = [np.frombuffer(bytes.fromhex(text), dtype=np.uint8) for text in texts]
-        packed: Any = np.array(rows) if rows else space.empty()
-    except (TypeError, ValueError):
-        expected = "expected hexadecimal digits, as many in each text, as report gives them."
-        raise AlphabetError(f"reports {shown(texts)} of {name}: {expected}") from None
-    return space.checked(packed, name)
-
-
-def from_rows(space: OutputSpace, rows: NDArray[Any], name: str) -> Any:
-    """Return packed bits from rows of 0 and 1, or from rows of the indices that are set.
-
-    As other packages have them: a column a value, or a column for each value of a subset.
-
-    >>> from freewill.domain.packed_outputs import Bits
-    >>> from_rows(Bits(4), np.array([[1.0, 0, 0, 1]]), "oue")
-    array([[9]], dtype=uint8)
-    >>> from_rows(Bits(4), np.array([[0, 3]]), "subset-selection")
-    array([[9]], dtype=uint8)
-    """
-    size = space.size
-    expected = f"expected rows of {several(size, 'number')}, 0 or 1, or of fewer indices below it."
-    if rows.ndim != 2 or rows.shape[1] > size:
-        raise AlphabetError(f"reports of {name} have the shape {rows.shape}: {expected}")
-    whole = rows.shape[1] == size
-    if not np.all((rows >= 0) & (rows < (2 if whole else size)) & (np.floor(rows) == rows)):
-        raise AlphabetError(f"reports {shown(rows)} of {name}: {expected}")
-    bits = rows.astype(np.uint8)
-    if not whole:
-        bits = np.zeros((len(rows), size), dtype=np.uint8)
-        np.put_along_axis(bits, rows.astype(np.int64), 1, axis=1)
-        if np.any(bits.sum(axis=1) < rows.shape[1]):
-            raise AlphabetError(f"reports {shown(rows)} of {name}: an index stands twice in a row.")
-    return np.packbits(bits, axis=1, bitorder="little")
-
-
-def _decoded(space: OutputSpace, texts: Sequence[str], name: str) -> Reports:
-    """Read texts as a column of a file is read."""
+    if space.packed:  # without Arrow, which a device need not have
+        try:
+            rows = [np.frombuffer(bytes.fromhex(text), dtype=np.uint8) for text in texts]
+            packed: Any = np.array(rows) if rows else space.empty()
+        except (TypeError, ValueError):
+            expected = "expected hexadecimal digits, as many in each text, as report gives them."
+            raise AlphabetError(f"reports {shown(texts)} of {name}: {expected}") from None
+        return space.checked(packed, name)
     pa, _ = arrow()
     try:
         column = pa.array(texts, pa.string())
     except (TypeError, ValueError, pa.ArrowException):
         raise AlphabetError(f"reports {shown(texts)} of {name}: expected texts.") from None
-    decoded = space.decode(column)
-    if not decoded.good.all():
-        first = texts[int(np.argmin(decoded.good))]
-        why = next((str(reason) for reason in decoded.bad), "no report")
+    outputs, good, bad = space.decode(column)
+    if not good.all():
+        first = texts[int(np.argmin(good))]
+        why = next(map(str, bad), "no report")
         raise AlphabetError(f"report {shown(first)} of {name}: {why}; expected {space}.")
-    return decoded.outputs
+    return space.checked(outputs, name)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from freewill.core.types import BoolArray, Counter, IntArray, PackedBits, Reports
+from freewill.domain.alphabets.base import Categorical
 from freewill.domain.outputs import Decoded, Reason, Symbols, arrow
 from freewill.errors import AlphabetError, LawError, ParameterError, several, shown
 
@@ -32,8 +33,6 @@ class Packed(Protocol):
     alphabet: ClassVar[None] = None
     stray: ClassVar[Reason]
     """Why rows of the right length may be no reports."""
-    by_value: ClassVar[bool] = False
-    """Whether a report is a bit for every value of the alphabet."""
     width: Any
 
     @property
@@ -132,7 +131,6 @@ class Bits(Packed):
 
     size: int
     stray: ClassVar[Reason] = Reason.STRAY_BITS
-    by_value: ClassVar[bool] = True
 
     @property
     def width(self) -> int:
@@ -168,6 +166,34 @@ class Bits(Packed):
             )
         return self.numbered(np.arange(1 << self.size))
 
+    def of_rows(self, rows: Any, name: str) -> PackedBits:
+        """Return packed bits from rows of 0 and 1, or from rows of the indices that are set.
+
+        As other packages have them: a column a value, or a column for each value of a subset.
+
+        >>> Bits(4).of_rows(np.array([[1.0, 0, 0, 1]]), "oue")
+        array([[9]], dtype=uint8)
+        >>> Bits(4).of_rows(np.array([[0, 3]]), "subset-selection")
+        array([[9]], dtype=uint8)
+        """
+        size = self.size
+        wanted = (
+            f"expected rows of {several(size, 'number')}, 0 or 1, or of fewer indices below it."
+        )
+        if rows.ndim != 2 or rows.shape[1] > size:
+            raise AlphabetError(f"reports of {name} have the shape {rows.shape}: {wanted}")
+        whole = rows.shape[1] == size
+        if not np.all((rows >= 0) & (rows < (2 if whole else size)) & (np.floor(rows) == rows)):
+            raise AlphabetError(f"reports {shown(rows)} of {name}: {wanted}")
+        bits = rows.astype(np.uint8)
+        if not whole:
+            bits = np.zeros((len(rows), size), dtype=np.uint8)
+            np.put_along_axis(bits, rows.astype(np.int64), 1, axis=1)
+            if np.any(bits.sum(axis=1) < rows.shape[1]):
+                twice = "an index stands twice in a row."
+                raise AlphabetError(f"reports {shown(rows)} of {name}: {twice}")
+        return np.packbits(bits, axis=1, bitorder="little")
+
     def numbered(self, numbers: IntArray) -> PackedBits:
         """Return the patterns of these numbers."""
         packed = numbers.astype("<u4").view(np.uint8).reshape(-1, 4)[:, : self.width]
@@ -196,6 +222,47 @@ class Bits(Packed):
 
     def __str__(self) -> str:
         return several(self.size, "bit")
+
+
+@dataclass(frozen=True)
+class Subsets(Bits):
+    """`length` of `size` values a report, as packed bits."""
+
+    length: int
+
+    def all(self) -> PackedBits:
+        """Return all subsets, for at most 16 values."""
+        every = super().all()
+        return every[self._fit(every)]
+
+    def _fit(self, packed: PackedBits) -> BoolArray:
+        return np.asarray(np.bitwise_count(packed).sum(axis=1, dtype=np.int64) == self.length)
+
+    def checked(self, reports: Any, name: str) -> PackedBits:
+        """Check that reports are packed bits, so many of them set."""
+        packed = super().checked(reports, name)
+        fit = self._fit(packed)
+        if not fit.all():
+            row = int(np.argmin(fit))
+            raise AlphabetError(
+                f"report {row} of {name} names {int(np.bitwise_count(packed[row]).sum())} of "
+                f"{several(self.size, 'value')}: expected {self.length:,}."
+            )
+        return packed
+
+    def from_bytes(self, rows: PackedBits) -> tuple[PackedBits, BoolArray]:
+        """Return the rows, and which of them are no sets of this length."""
+        return rows, self.strays(rows) | ~self._fit(rows)
+
+    def decode(self, column: Any) -> Decoded:
+        """Read bytes or hexadecimal digits, and refuse sets of another length."""
+        outputs, good, bad = super().decode(column)
+        wrong = np.zeros_like(good)
+        wrong[np.flatnonzero(good)] = ~self._fit(np.asarray(outputs, np.uint8))
+        return Decoded.of(outputs, {**bad, Reason.WRONG_SUBSET: wrong}, good)
+
+    def __str__(self) -> str:
+        return f"sets of {self.length:,} of {several(self.size, 'value')}"
 
 
 class OfParts(Packed, Protocol):
@@ -371,3 +438,140 @@ def _byte_rows(column: Any, width: int) -> PackedBits:
     first = np.frombuffer(offsets, dtype=np.int64)[column.offset]
     flat = np.frombuffer(content, dtype=np.uint8, count=rows * width, offset=int(first))
     return flat.reshape(rows, width)
+
+
+@dataclass(frozen=True)
+class Either(OfParts):
+    """A report of one of several spaces, and of which: the outputs of all, one after the other.
+
+    The first byte says which space it is, the report follows in as many bytes as it has there; the
+    rest is 0.
+
+    >>> import freewill as fw
+    >>> from freewill.domain.outputs import Symbols
+    >>> space = Either((Symbols(fw.Linear(0, 299)), Symbols(fw.Linear(0, 9))))
+    >>> space.joined(np.array([1, 0]), [np.array([258]), np.array([7])])
+    array([[1, 7, 0],
+           [0, 2, 1]], dtype=uint8)
+    """
+
+    parts: tuple[Any, ...]
+
+    @property
+    def width(self) -> int:
+        """Bytes a report."""
+        return 1 + max(int(part.width) for part in self.parts)
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        """The number of the first output of each space, and how many there are in all."""
+        return [sum(part.places for part in self.parts[:end]) for end in range(len(self.parts) + 1)]
+
+    @property
+    def places(self) -> int:
+        """How many outputs there are."""
+        return self._firsts[-1]
+
+    def all(self) -> PackedBits:
+        """Return all outputs, those of the first space first."""
+        every = self.listed_parts()
+        return self.joined(np.repeat(np.arange(len(every)), list(map(len, every))), every)
+
+    def joined(self, which: IntArray, reports: list[Reports]) -> PackedBits:
+        """Return reports from the space that each is of, and the reports of every space."""
+        rows = np.zeros((which.size, self.width), dtype=np.uint8)
+        rows[:, 0] = which
+        for number, (part, own) in enumerate(zip(self.parts, reports, strict=True)):
+            rows[which == number, 1 : 1 + part.width] = part.to_bytes(own)
+        return rows
+
+    def split(self, packed: Reports) -> tuple[IntArray, list[Reports]]:
+        """Return the space that each report is of, and the reports of every space."""
+        rows = np.asarray(packed, np.uint8)
+        which = rows[:, 0].astype(np.int64)
+        return which, [own for own, _ in self._read(rows)]
+
+    def _read(self, rows: PackedBits) -> list[tuple[Reports, BoolArray]]:
+        each = enumerate(self.parts)
+        pieces = [(part, rows[rows[:, 0] == number, 1 : 1 + part.width]) for number, part in each]
+        return [part.from_bytes(np.ascontiguousarray(piece)) for part, piece in pieces]
+
+    def strays(self, packed: PackedBits) -> BoolArray:
+        """Say which rows are a report of no space."""
+        stray = np.asarray(packed[:, 0] >= len(self.parts))
+        for number, (part, (_, wrong)) in enumerate(
+            zip(self.parts, self._read(packed), strict=True)
+        ):
+            own = packed[:, 0] == number
+            stray[own] = wrong | packed[own, 1 + part.width :].any(axis=1)
+        return stray
+
+    def complaint(self, row: PackedBits) -> str:
+        """Say what was expected."""
+        return f"is {row.tobytes().hex()}: expected the number of a part, and its report: {self}."
+
+    def numbers(self, reports: Reports) -> IntArray:
+        """Return outputs as numbers, those of the first space first."""
+        which, parts = self.split(reports)
+        numbers = np.zeros(which.size, dtype=np.int64)
+        for number, (part, own) in enumerate(zip(self.parts, parts, strict=True)):
+            numbers[which == number] = self._firsts[number] + part.numbers(own)
+        return numbers
+
+    def numbered(self, numbers: IntArray) -> PackedBits:
+        """Return the outputs of these numbers."""
+        which = np.searchsorted(self._firsts, numbers, side="right") - 1
+        reports = [
+            part.numbered(numbers[which == number] - self._firsts[number])
+            for number, part in enumerate(self.parts)
+        ]
+        return self.joined(which, reports)
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.parts))
+
+
+NOTHING = Symbols(Categorical(["nothing"]))
+"""The only thing that somebody says who says nothing."""
+
+
+@dataclass(frozen=True, init=False)
+class Maybe(Either):
+    """Nothing, or a report of another space.
+
+    The first byte is 1 before a report, which then takes whole bytes as a part of `Records` does;
+    for nothing all bytes are 0. Nothing has the number 0, a report its own and one.
+
+    >>> import freewill as fw
+    >>> from freewill.domain.outputs import Symbols
+    >>> space = Maybe(Symbols(fw.Linear(0, 299)))
+    >>> space.scattered(np.array([True, False]), np.array([258]))
+    array([[1, 2, 1],
+           [0, 0, 0]], dtype=uint8)
+    """
+
+    def __init__(self, inner: Any) -> None:
+        vars(self)["parts"] = (NOTHING, inner)
+        self.__post_init__()
+
+    @property
+    def listable(self) -> bool:
+        """Whether reports are."""
+        return bool(self.parts[1].listable)
+
+    def scattered(self, sent: BoolArray, reports: Reports) -> PackedBits:
+        """Return the reports where something is sent, and nothing elsewhere."""
+        return self.joined(sent.astype(np.int64), [np.zeros((~sent).sum(), np.int64), reports])
+
+    def sent(self, packed: Reports) -> tuple[BoolArray, Reports]:
+        """Say where something is sent, and return the reports there."""
+        which, (_, reports) = self.split(packed)
+        return which == 1, reports
+
+    def complaint(self, row: PackedBits) -> str:
+        """Say what was expected."""
+        inner = self.parts[1]
+        return f"is {row.tobytes().hex()}: expected {'00' * self.width}, or 01 and {inner}."
+
+    def __str__(self) -> str:
+        return f"nothing or {self.parts[1]}"

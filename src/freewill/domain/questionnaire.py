@@ -10,19 +10,13 @@ from freewill.core.texts import same_words
 from freewill.core.types import Spec
 from freewill.domain.alphabets.product import Product
 from freewill.domain.mechanisms.asked import JOINED, Asked
-from freewill.domain.messages import message_bytes
-from freewill.domain.survey import Survey
-from freewill.domain.survey_spec import HEAD, QUESTIONS_VERSION
+from freewill.domain.survey import HEAD, QUESTIONS_VERSION, Survey, message_bytes
 from freewill.domain.survey_texts import WHOLE
 from freewill.errors import SurveyError, printable, raised_as, several, shown
 
 ANSWERS = "answers"
 """The name of the one mechanism by which whole questionnaires are reported and counted."""
 _FIELDS = (HEAD, "title", *WHOLE, "translations", "questions", "weights", "send_within")
-_OF_A_QUESTION = (
-    *("question", "question_id", "translations", "background"),
-    *("alphabet", "mechanisms", "tables", "programs", "cover"),
-)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -102,8 +96,7 @@ class Questionnaire(Survey):
         return hash(self.asked.id)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        weights = self.asked.alphabet.weights
-        given = (dict(self.questions), self.title, weights and dict(weights), self.send_within)
+        given = (dict(self.questions), self.title, self._weights, self.send_within)
         return partial(Questionnaire, **self._added()), given
 
     @property
@@ -121,33 +114,21 @@ class Questionnaire(Survey):
         ]
         return "\n".join([*head, f"{self.alphabet}, {several(len(lines), 'question')}", *lines])
 
-    def spec(self) -> Spec:
-        """Return the portable description, of version 3."""
-        return self._described(lambda own: own.spec())
-
-    def with_laws(self) -> Spec:
-        """Return the description with solved laws."""
-        return self._described(lambda own: own.with_laws())
-
-    def for_devices(self) -> Spec:
-        """Return the description with all that a device needs to draw."""
-        return self._described(lambda own: own.for_devices())
-
-    def _described(self, describe: Any) -> Spec:
+    def _spec(self, **more: bool) -> Spec:
         # A list, for indices depend on the order, and names in an object have none.
-        questions = [
-            {
-                "name": name,
-                **{f: given for f, given in describe(own).items() if f in _OF_A_QUESTION},
-            }
-            for name, own in self.questions.items()
-        ]
+        questions = [{"name": name, **own._spec(**more)} for name, own in self.questions.items()]
+        for question in questions:
+            del question[HEAD]
+            question.pop("title", None)
+        fields = {HEAD: QUESTIONS_VERSION, "title": self.title, **self._added()}
+        last = {"weights": self._weights, "send_within": self.send_within}
+        fields |= {"questions": questions, **last}
+        return {name: given for name, given in fields.items() if given is not None}
+
+    @property
+    def _weights(self) -> dict[str, float] | None:
         weights = self.asked.alphabet.weights
-        title = {} if self.title is None else {"title": self.title}
-        counted = {} if weights is None else {"weights": dict(weights)}
-        late = {} if self.send_within is None else {"send_within": self.send_within}
-        head = {HEAD: QUESTIONS_VERSION, **title, **self._added()}
-        return {**head, "questions": questions, **counted, **late}
+        return None if weights is None else dict(weights)
 
 
 def _check_differ(questions: Mapping[str, Survey]) -> None:

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,34 +12,219 @@ from typing import Any
 
 from freewill.core.files import checked_path, whole_file
 from freewill.core.presented import Presented
-from freewill.core.texts import LONGEST_TEXT, checked_text, same_look
-from freewill.core.types import SURVEY_FILE_BYTES, Spec, refuse_beyond
-from freewill.domain.alphabets.base import Alphabet, attributes_of, checked_kind, refuse_vast
-from freewill.domain.alphabets.registry import alphabet_from_spec
-from freewill.domain.cover import Cover
-from freewill.domain.documents import parsed
-from freewill.domain.mechanisms.base import Mechanism, brief, is_mechanism
-from freewill.domain.mechanisms.registry import portable_alphabet, portable_spec
-from freewill.domain.mechanisms.shokri import Shokri
-from freewill.domain.messages import checked_send_within, message_bytes
-from freewill.domain.programs import check_programs, programs_of, take_laws
-from freewill.domain.survey_spec import (
-    COVER,
-    HEAD,
-    OPTIONAL,
-    PROGRAMS,
-    QUESTIONS_VERSION,
-    SURVEY_VERSION,
-    TABLES,
-    TEXTS,
-    WORDED_VERSION,
-    check_name,
-    faults,
-    hashed,
-    named_mechanisms,
+from freewill.core.texts import (
+    LONGEST_TEXT,
+    checked_text,
+    is_whole_text,
+    read_json,
+    written_json,
 )
-from freewill.domain.survey_texts import ADDED, SurveyTexts, checked_words, listed
-from freewill.errors import SurveyError, printable, raised_as, several, shown, why
+from freewill.core.types import SURVEY_FILE_BYTES, Spec, is_number, refuse_beyond
+from freewill.domain.alphabets.base import (
+    Alphabet,
+    attributes_of,
+    checked_integer,
+    checked_kind,
+    refuse_vast,
+)
+from freewill.domain.alphabets.product import alphabet_from_spec
+from freewill.domain.cover import Cover
+from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism
+from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
+from freewill.domain.mechanisms.shokri import Shokri
+from freewill.domain.programs import check_programs, programs_of, take_laws
+from freewill.domain.survey_texts import ADDED, SurveyTexts, check_unlike, listed
+from freewill.errors import SurveyError, first_line, printable, raised_as, several, shown, why
+
+
+def parsed(content: bytes, suffix: str) -> Any:
+    """Return what a .json or .toml file holds, with or without the mark that says UTF-8.
+
+    >>> parsed(b'{"mechanism": "k-rr", "mechanism": "rappor"}', ".json")
+    Traceback (most recent call last):
+    freewill.errors.SurveyError: not valid JSON: 'mechanism' is named twice in one object: ...
+    """
+    if suffix.lower() not in {".json", ".toml"}:
+        raise SurveyError(f"suffix {suffix!r}: expected .json or .toml.")
+    if not content.strip():
+        raise SurveyError("the file is empty. See docs/surveys.md for what a survey holds.")
+    try:
+        text = content.decode("utf-8-sig")
+        return (read_json if suffix.lower() == ".json" else tomllib.loads)(text)
+    except UnicodeDecodeError as error:
+        raise SurveyError(f"not UTF-8: {error.reason} at byte {error.start:,}.") from None
+    except RecursionError:
+        fault = "lists or tables are nested too deep"
+    except ValueError as error:
+        # What Python says of long integers is how to change a setting of its own.
+        worded = suffix.lower() == ".json" or isinstance(error, tomllib.TOMLDecodeError)
+        fault = first_line(error) if worded else "an integer of too many digits"
+    raise SurveyError(f"not valid {suffix[1:].upper()}: {fault}.")
+
+
+SURVEY_VERSION = 1
+WORDED_VERSION = 2
+"""Of files with texts for people, tables or programs for devices, or a cover."""
+QUESTIONS_VERSION = 3
+"""Of files with several questions."""
+HEAD = "freewill survey"
+NEEDED = (HEAD, "alphabet", "mechanisms")
+TEXTS = ("title", "question", "question_id", "send_within")
+"""What is said to people, and within how many seconds their devices send."""
+TABLES, PROGRAMS, COVER = "tables", "programs", "cover"
+OPTIONAL = (*TEXTS, *ADDED, TABLES, PROGRAMS, COVER)
+"""Fields of version 2, beside the `description` of a mechanism."""
+UNHASHED = (
+    *("title", "question", "introduction", "contact", "consent", "logo", "language"),
+    *("translations", "background", "period", PROGRAMS),
+)
+"""Fields that are no part of a survey's id: texts may be mended, and programs follow."""
+
+
+def hashed(spec: Spec) -> Spec:
+    """Return what of a description the id of a survey hashes: laws and names, and no texts.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 1)
+    >>> survey = fw.Survey(line, {"a": fw.KRR(line, 1.0)}, title="Ages", name="ages")
+    >>> [*hashed(survey.spec())]
+    ['freewill survey', 'name', 'alphabet', 'mechanisms']
+    """
+    fields = {field: given for field, given in spec.items() if field not in UNHASHED}
+    if "mechanisms" in fields:
+        fields["mechanisms"] = {
+            name: {field: given for field, given in entry.items() if field != "description"}
+            for name, entry in fields["mechanisms"].items()
+        }
+    if "questions" in fields:
+        return {**fields, "questions": [hashed(question) for question in fields["questions"]]}
+    if HEAD in fields:
+        fields[HEAD] = WORDED_VERSION if fields.keys() - {*NEEDED} else SURVEY_VERSION
+    return fields
+
+
+def check_name(name: Any) -> None:
+    r"""Refuse the name of a mechanism that is none, or that no file can hold.
+
+    >>> check_name("\ud83d")
+    Traceback (most recent call last):
+    freewill.errors.SurveyError: mechanism name '\ud83d': expected a text that is not empty, ...
+    """
+    if not (is_whole_text(name) and name):
+        expected = "expected a text that is not empty, without halves of characters."
+        raise SurveyError(f"mechanism name {shown(name)}: {expected}")
+
+
+def faults(spec: Any) -> Iterator[str]:
+    """Say what is wrong with the outer form of a survey; only the first is sure to be a fault."""
+    if not isinstance(spec, dict):
+        yield f"a survey of type {type(spec).__name__}"
+    version = spec.get(HEAD)
+    # Before any field that another version alone may have.
+    if is_number(version) and version not in (SURVEY_VERSION, WORDED_VERSION):
+        raise SurveyError(
+            f"survey version {shown(version)}: this release reads versions {SURVEY_VERSION}, "
+            f"{WORDED_VERSION} and {QUESTIONS_VERSION}. Update freewill, or write the survey again."
+        )
+    yield from (f"no field {name!r}" for name in NEEDED if name not in spec)
+    unknown = sorted(map(str, spec.keys() - {*NEEDED, *OPTIONAL}))
+    yield from (f"unknown field {shown(name)}" for name in unknown)
+    if not is_number(version) or not isinstance(spec["alphabet"], dict):
+        yield f"version {version!r} or alphabet {spec['alphabet']!r}"
+    entries = spec["mechanisms"]
+    if not isinstance(entries, dict | list):
+        yield f"mechanisms of type {type(entries).__name__}"
+    entries = list(entries.values()) if isinstance(entries, dict) else entries
+    yield from (f"mechanism {entry!r}" for entry in entries if not isinstance(entry, dict))
+    for name in (TABLES, PROGRAMS):
+        if not isinstance(spec.get(name, {}), dict):
+            yield f"{name} {shown(spec[name])}"
+    newer = [name for name in OPTIONAL if name in spec]
+    newer += ["description"] * any("description" in entry for entry in entries)
+    if newer and version == SURVEY_VERSION:
+        yield f'{newer[0]!r}, a field of "{HEAD}": {WORDED_VERSION}, in version {SURVEY_VERSION}'
+
+
+def named_mechanisms(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]]:
+    """Rebuild the mechanisms, each with the survey's alphabet unless it brings its own.
+
+    Beside them stand their descriptions, which are no part of a mechanism.
+    """
+    entries = survey["mechanisms"]
+    pairs = entries.items() if isinstance(entries, dict) else ((None, entry) for entry in entries)
+    named: dict[str, Mechanism] = {}
+    described: dict[str, str] = {}
+    for key, entry in pairs:
+        spec = {"version": SPEC_VERSION, "alphabet": survey["alphabet"], **entry}
+        given = spec.pop("name", None) if key is None else key
+        text = spec.pop("description", None)
+        with raised_as(SurveyError, f"mechanism {given or len(named) + 1!r}: "):
+            if spec["alphabet"] != survey["alphabet"]:
+                refuse_vast(alphabet_from_spec(spec["alphabet"]), SurveyError)
+            mechanism = from_spec(spec)
+        name = mechanism.id if given is None or given == "" else given
+        check_name(name)
+        if name in named:
+            raise SurveyError(f"mechanism {name!r} is named twice: names must differ.")
+        named[name] = mechanism
+        if text is not None:
+            described[name] = text
+    return named, described
+
+
+MOST_SECONDS = 7 * 24 * 3600
+"""Within which a report is sent: a week."""
+_ID = "0" * 32
+
+
+def message_bytes(menus: Mapping[str, Mapping[str, Mechanism]]) -> int:
+    """Return how long messages are: as long as the longest, from what each question offers.
+
+    A survey of one question has one without a name.
+
+    >>> import freewill as fw
+    >>> votes = fw.Categorical(["None", "Liberal Democrats"])
+    >>> message_bytes({"": {"open": fw.Identity(votes), "protected": fw.KRR(votes, 1.0)}})
+    100
+    """
+    rows = {name: max(map(_longest, menu.items()), key=len) for name, menu in menus.items()}
+    whole: Any = {"mechanism": rows, "value": dict.fromkeys(rows, ""), "report_id": _ID}
+    if [*rows] == [""]:
+        whole |= {"mechanism": rows[""], "value": ""}
+    return len(written_json(whole))
+
+
+def _longest(offer: tuple[str, Mechanism]) -> str:
+    """Return as many letters as name and report take: JSON writes one of their bytes as one."""
+    name, mechanism = offer
+    longest = getattr(mechanism.output_space, "longest", None)
+    if longest is None:
+        raise SurveyError(
+            f"mechanism {name!r}: nobody knows how long its reports are, and by their length they "
+            f"would tell what they are. Give {type(mechanism.output_space).__name__} a `longest`: "
+            f"docs/new-mechanism.md."
+        )
+    return "0" * (len(written_json(name)) - 2 + int(longest))
+
+
+def checked_send_within(given: Any) -> int | None:
+    """Return within how many seconds a device sends, after checking it.
+
+    >>> checked_send_within(600), checked_send_within(None)
+    (600, None)
+    >>> checked_send_within(0)
+    Traceback (most recent call last):
+    freewill.errors.SurveyError: send_within=0: must be an integer >= 1.
+    """
+    if given is None:
+        return None
+    with raised_as(SurveyError):
+        seconds = checked_integer("send_within", given, 1)
+    if seconds > MOST_SECONDS:
+        raise SurveyError(
+            f"send_within={shown(given)}: must be at most {MOST_SECONDS:,} seconds, a week."
+        )
+    return seconds
 
 
 @dataclass(frozen=True)
@@ -98,10 +284,8 @@ class Survey(SurveyTexts, Presented):
                     f"list it once."
                 )
             by_id[mechanism.id] = name
-        looks: dict[str, str] = {}
+        check_unlike(offered)
         for name in offered:
-            if (other := looks.setdefault(same_look(name), name)) != name:
-                raise SurveyError(f"{other!r} and {name!r} look the same to people: rename one.")
             if by_id.get(name, name) != name:
                 raise SurveyError(
                     f"{name!r} is the name of one mechanism and the id of another: rename it."
@@ -119,8 +303,6 @@ class Survey(SurveyTexts, Presented):
             raise SurveyError(message) from None
 
     def _check_texts(self) -> None:
-        for name in ("title", "question", "question_id"):
-            checked_words(getattr(self, name), name)
         wanted = "texts by the names of mechanisms"
         described = self._mapping("descriptions", wanted, "{'careful': 'Within ten years.'}")
         for name, text in described.items():
@@ -130,18 +312,17 @@ class Survey(SurveyTexts, Presented):
                     f"{listed(self.mechanisms)}."
                 )
             checked_text(text, f"description of {name!r}:", LONGEST_TEXT, SurveyError)
-        object.__setattr__(self, "descriptions", MappingProxyType(described))
-        object.__setattr__(self, "send_within", checked_send_within(self.send_within))
+        within = checked_send_within(self.send_within)
+        vars(self).update(descriptions=MappingProxyType(described), send_within=within)
         self._check_added(self.alphabet, self._called)
 
     def __hash__(self) -> int:
         return hash(tuple((name, mechanism.id) for name, mechanism in self.mechanisms.items()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        texts = (self.title, self.question, self.question_id, dict(self.descriptions))
-        offered = self.cover or dict(self.mechanisms)
-        build = partial(Survey, **self._added())
-        return build, (self.alphabet, offered, *texts, self.send_within)
+        texts = {name: getattr(self, name) for name in TEXTS} | self._added()
+        build = partial(Survey, descriptions=dict(self.descriptions), **texts)
+        return build, (self.alphabet, self.cover or dict(self.mechanisms))
 
     @property
     def cover(self) -> Cover | None:
@@ -187,18 +368,7 @@ class Survey(SurveyTexts, Presented):
         What could not be read again as it is, such as a mechanism of a class of one's own, is
         refused: a survey is described for files, devices and collectors alone.
         """
-        with raised_as(SurveyError):
-            alphabet = portable_alphabet(self.alphabet)
-            mechanisms = {name: portable_spec(each) for name, each in self.mechanisms.items()}
-        for name, spec in mechanisms.items():
-            del spec["alphabet"]
-            if name in self.descriptions:
-                spec["description"] = self.descriptions[name]
-        own = {name: getattr(self, name) for name in TEXTS}
-        fields = {name: said for name, said in own.items() if said is not None} | self._added()
-        fields |= {COVER: self.cover.spec()} if self.cover else {}
-        version = WORDED_VERSION if fields or self.descriptions else SURVEY_VERSION
-        return {HEAD: version, **fields, "alphabet": alphabet, "mechanisms": mechanisms}
+        return self._spec()
 
     def with_laws(self) -> Spec:
         """Return the description with the solved law of every Shokri mechanism, whole.
@@ -211,10 +381,7 @@ class Survey(SurveyTexts, Presented):
         >>> survey.with_laws()["tables"]
         {'shy': [[0.75, 0.25], [0.25, 0.75]]}
         """
-        solved = {n: m for n, m in self.mechanisms.items() if isinstance(m, Shokri)}
-        tables = {name: mechanism.matrix.tolist() for name, mechanism in solved.items()}
-        spec = self.spec()
-        return {**spec, HEAD: WORDED_VERSION, TABLES: tables} if tables else spec
+        return self._spec(laws=True)
 
     def for_devices(self) -> Spec:
         """Return the description with all that a device needs to draw: solved laws and programs.
@@ -222,8 +389,25 @@ class Survey(SurveyTexts, Presented):
         No device solves for a law, and one that asked for the row of its value would tell the
         value. A program says how a mechanism is drawn that freewill.js does not know by its name.
         """
-        programs, spec = programs_of(self.mechanisms), self.with_laws()
-        return {**spec, HEAD: WORDED_VERSION, PROGRAMS: programs} if programs else spec
+        return self._spec(laws=True, programs=True)
+
+    def _spec(self, *, laws: bool = False, programs: bool = False) -> Spec:
+        with raised_as(SurveyError):
+            alphabet = portable_alphabet(self.alphabet)
+            mechanisms = {name: portable_spec(each) for name, each in self.mechanisms.items()}
+        for name, spec in mechanisms.items():
+            del spec["alphabet"]
+            if name in self.descriptions:
+                spec["description"] = self.descriptions[name]
+        own = {name: getattr(self, name) for name in TEXTS}
+        fields = {name: said for name, said in own.items() if said is not None} | self._added()
+        fields |= {COVER: self.cover.spec()} if self.cover else {}
+        solved = {n: m for n, m in self.mechanisms.items() if laws and isinstance(m, Shokri)}
+        tables = {name: mechanism.matrix.tolist() for name, mechanism in solved.items()}
+        drawn = programs_of(self.mechanisms) if programs else {}
+        added = {name: what for name, what in ((TABLES, tables), (PROGRAMS, drawn)) if what}
+        version = WORDED_VERSION if fields or self.descriptions or added else SURVEY_VERSION
+        return {HEAD: version, **fields, "alphabet": alphabet, "mechanisms": mechanisms, **added}
 
     @property
     def canonical(self) -> str:

@@ -1,14 +1,16 @@
-"""What a survey says to people, its short name, and by which spans of time it is counted.
+"""What a survey says and shows to people, its short name, and by which times it is counted.
 
 Texts may be mended while people answer: none of them is part of what the id of a survey hashes.
 """
 
+import base64
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 from freewill.core.texts import (
     LONGEST_ID,
@@ -18,18 +20,25 @@ from freewill.core.texts import (
     checked_text,
     same_look,
 )
-from freewill.core.types import Spec
-from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.background import checked_background, checked_picture
+from freewill.core.types import Spec, is_number
+from freewill.domain.alphabets.base import Alphabet, attributes_of
+from freewill.domain.maps import (
+    BACKGROUND_BYTES,
+    DEGREES,
+    FARTHEST,
+    Feature,
+    check_features,
+    read_features,
+)
 from freewill.errors import SurveyError, several, shown
 
 PERIODS = ("day", "week", "month", "none")
 LOGO_BYTES = 1 << 16
-_LONGEST_INTRODUCTION = 4000
 _LENGTHS = {
     "title": (1, LONGEST_TITLE),
     "question": (1, LONGEST_TEXT),
     "question_id": (SHORTEST_ID, LONGEST_ID),
+    "introduction": (1, 4000),
     "contact": (1, LONGEST_TITLE),
     "consent": (1, LONGEST_TEXT),
 }
@@ -41,12 +50,17 @@ _ID = re.compile("[0-9a-f]{32}")
 _SHOWN = 8
 _LANGUAGE = re.compile("[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
 _MOST_LANGUAGES = 100
-_BY_MECHANISM = ("descriptions", "names")
 _TRANSLATED = ("title", "question", "introduction", "contact", "consent")
 WHOLE = ("name", "period", "introduction", "contact", "consent", "logo", "language")
 """Fields that a survey of several questions has once, and none of its questions."""
 ADDED = (*WHOLE, "translations", "background")
 """The fields of `SurveyTexts`, in the order of a file."""
+_DATA = re.compile(r"data:image/([a-z+]+);base64,([A-Za-z0-9+/]+={0,2})")
+_BEGINS = {"png": b"\x89PNG\r\n\x1a\n", "jpeg": b"\xff\xd8\xff", "webp": b"RIFF"}
+"""The first bytes of pictures, by which a browser tells what they are; an SVG may begin anyhow."""
+
+Offered: TypeAlias = Mapping[str, list[str]]
+"""The names for which there may be texts, by the field that has these."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,16 +90,17 @@ class SurveyTexts:
         checked_name(self.name)
         if self.period is not None and self.period not in PERIODS:
             raise SurveyError(f"period={shown(self.period)}: expected {listed(PERIODS)}.")
-        for name in ("introduction", "contact", "consent"):
+        for name in _LENGTHS:
             checked_words(getattr(self, name), name)
         if self.logo is not None:
             checked_picture(self.logo, "logo", LOGO_BYTES, ("png", "jpeg", "webp", "svg+xml"))
         if self.language is not None:
             _check_language(self.language, "language")
         background = checked_background(self.background, alphabet)
-        object.__setattr__(self, "background", background)
-        translations = _translations(self.translations, self.language, alphabet, [*mechanisms])
-        object.__setattr__(self, "translations", translations)
+        named = [*mechanisms]
+        by_field = {"descriptions": named, "names": named, "labels": [*alphabet.labels]}
+        translations = _translations(self.translations, self.language, by_field)
+        vars(self).update(background=background, translations=translations)
 
     def _added(self) -> Spec:
         """Return the fields above that were given, ready for JSON."""
@@ -137,16 +152,14 @@ def checked_words(given: Any, name: str, what: str = "") -> None:
     """
     if given is None:
         return
-    called = what or name
-    if name != "introduction" or not isinstance(given, str):
-        shortest, longest = _LENGTHS.get(name, (1, LONGEST_TEXT))
-        checked_text(given, called, longest, SurveyError, shortest)
-        return
-    if len(given) > _LONGEST_INTRODUCTION:
-        many = several(len(given), "character")
-        raise SurveyError(f"{called} has {many}: expected at most {_LONGEST_INTRODUCTION:,}.")
-    for line in [line for line in given.split("\n") if line] or [""]:
-        checked_text(line, called, _LONGEST_INTRODUCTION, SurveyError)
+    called, lines, (shortest, longest) = what or name, [given], _LENGTHS[name]
+    if name == "introduction" and isinstance(given, str):
+        if len(given) > longest:
+            many = several(len(given), "character")
+            raise SurveyError(f"{called} has {many}: expected at most {longest:,}.")
+        lines = [line for line in given.split("\n") if line] or [""]
+    for line in lines:
+        checked_text(line, called, longest, SurveyError, shortest)
 
 
 def _check_language(given: Any, what: str) -> None:
@@ -154,9 +167,8 @@ def _check_language(given: Any, what: str) -> None:
         raise SurveyError(f"{what} {shown(given)}: expected a tag such as 'de' or 'pt-BR'.")
 
 
-def _translations(
-    given: Any, own: str | None, alphabet: Alphabet, mechanisms: list[str]
-) -> Mapping[str, Mapping[str, Any]]:
+def _translations(given: Any, own: str | None, offered: Offered) -> Mapping[str, Any]:
+    """Return the translations after checking their texts, and those by what is offered."""
     if given is None:
         return MappingProxyType({})
     if not isinstance(given, Mapping) or len(given) > _MOST_LANGUAGES:
@@ -171,14 +183,12 @@ def _translations(
             raise SurveyError(
                 f"a translation into {tag!r}, the survey's own language: leave one of them out."
             )
-        checked[tag] = _translation(words, tag, alphabet, mechanisms)
+        checked[tag] = _translation(words, tag, offered)
     return MappingProxyType(checked)
 
 
-def _translation(
-    given: Any, tag: str, alphabet: Alphabet, mechanisms: list[str]
-) -> Mapping[str, Any]:
-    fields = (*_TRANSLATED, *_BY_MECHANISM, "labels")
+def _translation(given: Any, tag: str, offered: Offered) -> Mapping[str, Any]:
+    fields = (*_TRANSLATED, *offered)
     if not isinstance(given, Mapping):
         raise SurveyError(f"translation {tag!r} is {shown(given)}: expected texts by their names.")
     for name, words in given.items():
@@ -188,8 +198,7 @@ def _translation(
         if name in _TRANSLATED:
             checked_words("" if words is None else words, name, what)
         else:
-            offered = list(alphabet.labels) if name == "labels" else mechanisms
-            _check_shown(words, what, offered, unlike=name != "descriptions")
+            _check_shown(words, what, offered[name], unlike=name != "descriptions")
     plain = {n: dict(words) if isinstance(words, Mapping) else words for n, words in given.items()}
     return MappingProxyType(plain)
 
@@ -203,10 +212,16 @@ def _check_shown(given: Any, what: str, offered: list[str], *, unlike: bool) -> 
             expected = f"expected {listed(offered)}" if offered else "there are none"
             raise SurveyError(f"{what} of {shown(key)}, which is not on offer: {expected}.")
         checked_text(text, f"{what} of {key!r}:", LONGEST_TEXT, SurveyError)
+    if unlike:
+        check_unlike(offered, f"{what}: ", given)
+
+
+def check_unlike(names: Iterable[str], what: str = "", texts: Mapping[str, str] = {}) -> None:
+    """Refuse names, or the texts that are shown for them, that people could not tell apart."""
     looks: dict[str, str] = {}
-    for key in offered if unlike else ():
-        if (other := looks.setdefault(same_look(given.get(key, key)), key)) != key:
-            raise SurveyError(f"{what}: {other!r} and {key!r} look the same to people: rename one.")
+    for name in names:
+        if (other := looks.setdefault(same_look(texts.get(name, name)), name)) != name:
+            raise SurveyError(f"{what}{other!r} and {name!r} look the same to people: rename one.")
 
 
 def listed(names: Iterable[str]) -> str:
@@ -217,3 +232,113 @@ def listed(names: Iterable[str]) -> str:
     """
     some = list(names)
     return f"one of {', '.join(map(repr, some[:_SHOWN]))}{', ...' if len(some) > _SHOWN else ''}"
+
+
+def checked_picture(given: Any, what: str, most: int, kinds: tuple[str, ...]) -> str:
+    """Return a picture as a data: address after checking its form and its size.
+
+    >>> checked_picture("data:image/png;base64,iVBORw0KGgo=", "logo", 1 << 16, ("png",))[:14]
+    'data:image/png'
+    >>> checked_picture("logo.png", "logo", 1 << 16, ("png", "jpeg"))
+    Traceback (most recent call last):
+    freewill.errors.SurveyError: logo 'logo.png': expected a picture as 'data:image/png;base64,...'
+    (png or jpeg), of at most 64 KiB.
+    """
+    form = _DATA.fullmatch(given) if isinstance(given, str) else None
+    good = (
+        form is not None
+        and form[1] in kinds
+        and len(form[2]) % 4 == 0
+        and len(form[2]) // 4 * 3 <= most
+        and base64.b64decode(form[2][:16]).startswith(_BEGINS.get(form[1], b""))
+    )
+    if not good:
+        raise SurveyError(
+            f"{what} {shown(given)}: expected a picture as 'data:image/{kinds[0]};base64,...' "
+            f"({', '.join(kinds[:-1])} or {kinds[-1]}), of at most {most >> 10} KiB."
+        )
+    return str(given)
+
+
+def checked_background(given: Any, alphabet: Alphabet) -> Mapping[str, Any] | None:
+    """Return the background of a survey of places after checking it.
+
+    >>> import freewill as fw
+    >>> town = fw.Grid(columns=2, rows=2, cell=1.0)
+    >>> districts = {"type": "FeatureCollection", "features": []}
+    >>> dict(checked_background({"geojson": districts}, town)) == {"geojson": districts}
+    True
+    """
+    if given is None:
+        return None
+    kinds = [kind for kind in ("geojson", "image") if isinstance(given, Mapping) and kind in given]
+    fields = {"attribution", *kinds, *(["bounds"] if kinds == ["image"] else [])}
+    if len(kinds) != 1 or not set(given) <= fields:
+        raise SurveyError(
+            f"background={shown(given)}: expected {{'geojson': ...}} or {{'image': ..., 'bounds': "
+            f"[south, north, west, east]}} and, if you like, attribution. See docs/surveys.md."
+        )
+    if attributes_of(alphabet) or len(alphabet.axes) != 2:
+        raise SurveyError(f"a background over {alphabet}: only the cells of a grid have one.")
+    try:
+        size = len(json.dumps(dict(given), allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        raise SurveyError("background: expected what JSON can hold, in finite numbers.") from None
+    if size > BACKGROUND_BYTES:
+        many = several(size, "byte")
+        raise SurveyError(f"background of {many}: at most {BACKGROUND_BYTES:,}. Simplify it.")
+    if given.get("attribution") is not None:
+        checked_text(given["attribution"], "attribution", LONGEST_TITLE, SurveyError)
+    if kinds == ["image"]:
+        checked_picture(given["image"], "background", BACKGROUND_BYTES, ("png", "jpeg", "webp"))
+        _check_box(given.get("bounds"))
+    else:
+        earth = alphabet.axes[0] == "lat"
+        check_features(given["geojson"], *([DEGREES] if earth else []))
+    return MappingProxyType(dict(given))
+
+
+def _check_box(given: Any) -> None:
+    numbers = isinstance(given, list | tuple) and len(given) == 4 and all(map(is_number, given))
+    near = numbers and all(abs(number) <= FARTHEST for number in given)
+    if not near or not (given[0] < given[1] and given[2] < given[3]):
+        raise SurveyError(
+            f"bounds={shown(given)} of a background: expected [south, north, west, east], or "
+            f"[bottom, top, left, right] in km on a plane, as numbers that rise."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Background:
+    """What lies under a map, ready to be drawn: features, or a picture and where it lies.
+
+    Positions are (longitude, latitude) in a box, else kilometres east and north; so is the box of a
+    picture, (left, right, bottom, top).
+
+    >>> import freewill as fw
+    >>> square = [[[0, 0], [1, 0], [1, 1], [0, 0]]]
+    >>> feature = {"type": "Feature", "properties": {"name": "Old Town"},
+    ...            "geometry": {"type": "Polygon", "coordinates": square}}
+    >>> town = {"geojson": {"type": "FeatureCollection", "features": [feature]}}
+    >>> (own,) = Background.of(town, fw.Grid(2, 2, cell=1.0)).features
+    >>> own.kind, own.name, own.parts[0].shape
+    ('area', 'Old Town', (4, 2))
+    """
+
+    features: tuple[Feature, ...]
+    image: bytes | None = None
+    box: tuple[float, float, float, float] | None = None
+    attribution: str = ""
+
+    @classmethod
+    def of(cls, given: Any, alphabet: Alphabet) -> Self:
+        """Read the background of a survey after checking it."""
+        checked = checked_background(given, alphabet)
+        if checked is None:
+            raise SurveyError("background=None: expected one, as a survey has it.")
+        attribution = str(checked.get("attribution") or "")
+        if "geojson" in checked:
+            return cls(read_features(checked["geojson"]), attribution=attribution)
+        bottom, top, left, right = map(float, checked["bounds"])
+        image = base64.b64decode(checked["image"].partition(",")[2])
+        return cls((), image, (left, right, bottom, top), attribution)

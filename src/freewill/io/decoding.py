@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freewill.core.types import BoolArray, Counter, IntArray, Reports, people_in
+from freewill.core.types import BoolArray, IntArray, Reports, people_in
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs import LONGEST_NUMBER, VALUE, OutputSpace, Reason
 from freewill.domain.survey import Survey
@@ -24,7 +24,7 @@ from freewill.io.rows import (
     shortened,
 )
 from freewill.io.rows import VALUE as VALUE_COLUMN
-from freewill.stats.groups import Block, Group, ahead, gathered
+from freewill.stats.groups import Block, ahead, gathered
 
 _Example: TypeAlias = tuple[str, int, str]
 _Fault: TypeAlias = tuple[Reason, str]
@@ -147,9 +147,7 @@ class Decoder:
 
     def _blocks(self, batch: Any, refusals: Refusals) -> Iterator[Block]:
         names, reports = batch.column(MECHANISM), batch.column(REPORT)
-        counts: IntArray | None = None
-        if COUNT in batch.schema.names:
-            counts = np.asarray(batch.column(COUNT), np.int64)
+        counts = counts_in(batch)
         encoded = names.dictionary_encode(null_encoding="encode")
         present = encoded.dictionary.to_pylist()
         codes = np.asarray(encoded.indices)
@@ -184,6 +182,11 @@ class Decoder:
         if len(outputs):
             counts = counts if counts is None or good.all() else counts[good]
             yield Block(mechanism.id, outputs, counts)
+
+
+def counts_in(batch: Any) -> IntArray | None:
+    """Return the column `count` of a batch; without one, each row counts once."""
+    return np.asarray(batch.column(COUNT), np.int64) if COUNT in batch.schema.names else None
 
 
 def unmarked(space: OutputSpace, column: Any) -> Any:
@@ -223,37 +226,6 @@ class DecodedBlocks:
     def refused(self) -> Parts:
         """Return what was refused on the way."""
         return self.refusals.parts()
-
-
-class Tally:
-    """Counts of each mechanism's outputs, taken from batches of (mechanism, report[, count])."""
-
-    def __init__(self, survey: Survey) -> None:
-        self._survey = survey
-        self._decoder = Decoder.of(survey, repeats=True)
-        self._counters: dict[str, Counter] = {}
-        self.refusals = Refusals()
-
-    def add(self, batch: Any) -> None:
-        """Count a batch; without a column `count`, each row counts once."""
-        for block in self._decoder.blocks([batch], self.refusals):
-            if block.mechanism not in self._counters:
-                space = self._survey.find(block.mechanism).output_space
-                self._counters[block.mechanism] = space.counter()
-            self._counters[block.mechanism].add(block.outputs, block.counts)
-
-    def groups(self) -> Iterator[Group]:
-        """Yield the groups, leaving out reports that no value can lead to."""
-        for key, counter in self._counters.items():
-            mechanism, name = self._survey.find(key), self._survey.names[key]
-            group = Group(mechanism, counter.result(), name=name)
-            fine = group.possible
-            if group.table is not None and not fine.all():
-                outputs, counts = group.table
-                column = mechanism.output_space.encode(outputs)
-                self.refusals.add(Reason.IMPOSSIBLE, name, column, counts, ~fine)
-                group = Group(mechanism, (outputs[fine], counts[fine]), name=name)
-            yield group
 
 
 class SentReader:

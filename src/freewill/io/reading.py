@@ -7,22 +7,18 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
-from freewill.core.types import Reports, checked_hold, people_in
-from freewill.domain.mechanisms.asked import JOINED
-from freewill.domain.mechanisms.base import Mechanism
+from freewill.core.types import Counter, checked_hold
 from freewill.domain.outputs import Reason
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
-from freewill.errors import ReportError, raised_as, several, shown
+from freewill.errors import ReportError, several, shown
 from freewill.io import rows
-from freewill.io.answers import AnswerSpelling
-from freewill.io.answers_decoding import AnswerTally, kept_part
+from freewill.io.answers import AnswerCounting
 from freewill.io.copies import parts_in
-from freewill.io.decoding import Decoder, Invalid, Refusals, Tally
+from freewill.io.decoding import Decoder, Invalid, Refusals
 from freewill.io.engines.base import Kept, Table, engine_for, opened
-from freewill.io.rows import Columns
 from freewill.stats.evidence import Evidence, assemble, own_part
 from freewill.stats.groups import (
     HELD_BYTES,
@@ -32,37 +28,13 @@ from freewill.stats.groups import (
     Source,
     Stream,
     Summaries,
-    grouped,
     summarising,
 )
 
-Work: TypeAlias = Callable[[], int]
-"""A part of the reading, which returns how many rows were duplicates."""
 
-
-class Counting(Protocol):
-    """What rows of a survey are read by: their columns, the work on them, and what comes of it."""
-
-    @property
-    def columns(self) -> Columns:
-        """The columns that count."""
-
-    @property
-    def spelling(self) -> rows.Spelling:
-        """What is the same in two spellings."""
-
-    @property
-    def refusals(self) -> Refusals:
-        """What was refused."""
-
-    def works(self, table: Table, source: Any) -> list[Work]:
-        """Return the work to be done while the table is open."""
-
-    def evidence(self) -> tuple[Evidence, int]:
-        """Return what was counted, and how many people say nothing of what was asked."""
-
-
-def counting_of(survey: Survey, hold: int, of: str | Sequence[str] | None) -> Counting:
+def counting_of(
+    survey: Survey, hold: int, of: str | Sequence[str] | None
+) -> "SurveyCounting | AnswerCounting":
     """Return what the rows of a survey are read by."""
     if isinstance(survey, Questionnaire):
         return AnswerCounting(survey, of)
@@ -79,21 +51,28 @@ class SurveyCounting:
 
     def __init__(self, survey: Survey, hold: int) -> None:
         self._survey, self._hold = survey, hold
-        self._tally, self._wide = Tally(survey), Decoder.of(survey, repeats=False)
+        self._narrow, self._wide = (Decoder.of(survey, repeats=one) for one in (True, False))
         self.columns, self.spelling = self._wide.columns, self._wide.spelling
-        self.refusals = self._tally.refusals
+        self.refusals = Refusals()
+        self._counters: dict[str, Counter] = {}
         self._groups: list[Group] = []
 
-    def works(self, table: Table, source: Any) -> list[Work]:
+    def works(self, table: Table, source: Any) -> list[Callable[[], Any]]:
         """Count what repeats, and look at the rest once."""
-        counted = [
-            partial(_count, table, query, self._tally.add, self._wide.longest)
-            for query in self._queries(table)
-        ]
+        queries = self._queries(table)
+        counted = [table.telling(query, self.add, self._wide.longest) for query in queries]
         if not self._wide.by_id:
-            return [*counted]
+            return counted
         kept = table.session.keep(source, table, self._wide)
         return [*counted, partial(self._look, kept)]
+
+    def add(self, batch: Any) -> None:
+        """Count a batch; without a column `count`, each row counts once."""
+        for block in self._narrow.blocks([batch], self.refusals):
+            if block.mechanism not in self._counters:
+                space = self._survey.find(block.mechanism).output_space
+                self._counters[block.mechanism] = space.counter()
+            self._counters[block.mechanism].add(block.outputs, block.counts)
 
     def _queries(self, table: Table) -> Iterator[Any]:
         """Yield the queries for what is counted, which also find what names no mechanism.
@@ -112,7 +91,7 @@ class SurveyCounting:
             if singly:
                 yield rows.naming(frame, singly)
 
-    def _look(self, source: Kept) -> int:
+    def _look(self, source: Kept) -> None:
         """Look at the reports that do not repeat; bring few ones here, leave many there."""
         wide = self._wide
         summary: Summaries = reduce(add, source.map(summarising(wide.by_id)), Summaries({}))
@@ -130,62 +109,21 @@ class SurveyCounting:
         for key, part in summaries.items():
             stream = Stream(sources[key], wide.by_id[key], part.seen.people, part.rows, part)
             self._groups.append(Group(wide.by_id[key], None, (stream,), self._survey.names[key]))
-        return 0
 
     def evidence(self) -> tuple[Evidence, int]:
-        """Return the evidence of all mechanisms."""
-        groups = [*self._tally.groups(), *self._groups]
-        return assemble(self._survey.alphabet, groups), 0
-
-
-class AnswerCounting:
-    """Answers to several questions, counted as one kind of report and then unfolded."""
-
-    def __init__(self, questionnaire: Questionnaire, of: str | Sequence[str] | None) -> None:
-        self._asked = questionnaire.asked
-        every = tuple(self._asked.by_name)
-        self._part = of is not None
-        wanted = every if of is None else (of,) if isinstance(of, str) else tuple(of)
-        with raised_as(ReportError, "of: "):
-            kept = [every[place] for place in self._asked.alphabet.places(wanted)]
-        self._kept = tuple(kept)
-        self._tally = AnswerTally(questionnaire, self._kept)
-        self.columns, self.spelling = self._tally.columns, AnswerSpelling({}, (), ())
-        self.refusals = self._tally.refusals
-
-    def works(self, table: Table, source: Any) -> list[Work]:
-        """Count all rows: of few questions most are alike, of many hardly any."""
-        queries = rows.distinct(table.frame, self.spelling)
-        if table.session.groups_bits:
-            queries = [rows.counted(query) for query in queries]
-        else:
-            queries = [query.select(rows.MECHANISM, rows.REPORT) for query in queries]
-        longest = self.columns.longest
-        return [partial(_count, table, query, self._tally.add, longest) for query in queries]
-
-    def evidence(self) -> tuple[Evidence, int]:
-        """Return a group for every combination that people chose, and how many are all silent."""
-        asked = kept_part(self._asked, self._kept)
-        records, counts = self._tally.records.result()
-        groups, silent = [], 0
-        for each, names, places, reports in asked.unfolded(records):
-            if self._part and not each.answered:
-                silent += people_in(counts[places])
-                continue
-            mechanism: Mechanism = each
-            outputs: Reports = reports
-            if self._part and len(self._kept) == 1:  # as if it were the only question
-                (mechanism,), (outputs,) = each.parts, each.output_space.split(reports)
-            groups.append(grouped(mechanism, [(outputs, counts[places])], JOINED.join(names)))
-        alphabet = asked.alphabet.only(*self._kept) if self._part else asked.alphabet
-        return assemble(alphabet, groups), silent
-
-
-def _count(table: Table, query: Any, tell: Callable[[Any], None], longest: int) -> int:
-    """Count reports, each once: there are no duplicates among them."""
-    for batch in table.batches(query, longest=longest):
-        tell(batch)
-    return 0
+        """Return the evidence of all mechanisms, without reports that no value can lead to."""
+        groups = []
+        for key, counter in self._counters.items():
+            mechanism, name = self._survey.find(key), self._survey.names[key]
+            group = Group(mechanism, counter.result(), name=name)
+            fine = group.possible
+            if group.table is not None and not fine.all():
+                outputs, counts = group.table
+                column = mechanism.output_space.encode(outputs)
+                self.refusals.add(Reason.IMPOSSIBLE, name, column, counts, ~fine)
+                group = Group(mechanism, (outputs[fine], counts[fine]), name=name)
+            groups.append(group)
+        return assemble(self._survey.alphabet, [*groups, *self._groups]), 0
 
 
 Show: TypeAlias = Callable[[float], None]
@@ -275,7 +213,7 @@ def read(
         if rows.is_numbered(table.frame):
             works.append(partial(_count_duplicates, table, counting))
         answers = _watched(table, works, show)
-        files, duplicates = parts_in(table.paths), sum(answers)
+        files, duplicates = parts_in(table.paths), sum(filter(None, answers))
         evidence, silent = counting.evidence()
     evidence = replace(evidence, parts=own_part(evidence) | files)
     if show is not None:
@@ -323,7 +261,7 @@ def _complaint(reading: Reading, what: str) -> str:
     return f"{reading.refused:,} of {many} of {what} {verb} invalid: {reasons}."
 
 
-def _count_duplicates(table: Table, counting: Counting) -> int:
+def _count_duplicates(table: Table, counting: SurveyCounting | AnswerCounting) -> int:
     """Count rows that were sent before; refuse those that share a report_id and differ."""
     (totals,) = _answer(table, rows.totals(table.frame, counting.spelling))
     differing = int(totals[rows.CONFLICTS] or 0)

@@ -16,9 +16,8 @@ from freewill.core.progress import progress
 from freewill.core.texts import number, read_json
 from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import Alphabet, encode_texts
-from freewill.domain.documents import parsed
 from freewill.domain.mechanisms.base import brief
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Survey, parsed
 from freewill.errors import (
     ParameterError,
     closest,

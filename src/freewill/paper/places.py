@@ -24,10 +24,8 @@ from freewill.core.files import whole_file
 from freewill.core.progress import progress
 from freewill.core.texts import number, whole
 from freewill.core.types import FloatArray, IntArray
-from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.boxes import kilometres_per_degree
-from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.linear import Linear
+from freewill.domain.alphabets.base import Alphabet, Linear
+from freewill.domain.alphabets.grid import Grid, kilometres_per_degree
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.geometric import Geometric
 from freewill.domain.mechanisms.matrix import Matrix

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from freewill.core.frames import csv_text
+from freewill.core.presented import csv_text
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from freewill.core.types import BoolArray, FloatArray, IntArray, numbers
 from freewill.domain.alphabets.base import Alphabet, Raster, has_raster, raster_of
 from freewill.domain.alphabets.groups import Blocks, Groups, Sets
-from freewill.domain.background import Background
+from freewill.domain.survey_texts import Background
 from freewill.errors import FreewillError, ParameterError, printable, several, shown
 from freewill.present.under import draw_under
 

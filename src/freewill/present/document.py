@@ -12,9 +12,8 @@ import numpy as np
 from freewill.core.presented import portable
 from freewill.domain.alphabets.groups import Groups, Values, merged_weights
 from freewill.domain.guarantees.audit import LossAudit
-from freewill.domain.guarantees.epsilon import Audit
+from freewill.domain.guarantees.epsilon import Audit, PairAudit
 from freewill.domain.guarantees.exact import ExactAudit
-from freewill.domain.guarantees.pairs import PairAudit
 from freewill.domain.leakage import Leakage
 from freewill.domain.mechanisms.base import brief
 from freewill.domain.survey import Survey
@@ -31,11 +30,11 @@ from freewill.stats.compare import Comparison
 from freewill.stats.consistent import ConsistentTables
 from freewill.stats.estimators.estimate import Estimate, in_words
 from freewill.stats.evidence import Evidence
-from freewill.stats.explanations import Misfit
 from freewill.stats.fit import Checks, Fit, Verdict, tested
 from freewill.stats.independence import Independence
 from freewill.stats.intervals import Intervals
 from freewill.stats.laws.check import FitCheck
+from freewill.stats.misfit import Misfit
 from freewill.stats.planning.mechanisms import MechanismComparison
 from freewill.stats.planning.plan import Plan
 from freewill.stats.robust import RobustEstimate

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
-from freewill.core.frames import frame
-from freewill.core.presented import Presented
+from freewill.core.presented import Presented, frame
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.groups import Groups, Values, coarser, merged_weights

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from freewill.core.types import FloatArray
-from freewill.domain.background import Background, Feature
+from freewill.domain.maps import Feature
+from freewill.domain.survey_texts import Background
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

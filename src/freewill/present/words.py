@@ -11,8 +11,8 @@ from freewill.stats.choice.check import preference
 from freewill.stats.compare import Comparison
 from freewill.stats.difference import written
 from freewill.stats.estimators.estimate import Estimate, in_words
-from freewill.stats.evidence import names_of
-from freewill.stats.fit import Verdict, some
+from freewill.stats.evidence import names_of, some_of
+from freewill.stats.fit import Verdict
 
 _LONGEST = 2000
 """Characters of a line."""
@@ -42,7 +42,7 @@ def check_lines(verdicts: Mapping[str, Verdict]) -> list[str]:
     wide, lines = max(map(len, verdicts), default=0), []
     for name, verdict in verdicts.items():
         left_out = verdict.details.get("left_out", {}).items()
-        left = some([f"{printable(group)} ({why})" for group, why in left_out])
+        left = some_of([f"{printable(group)} ({why})" for group, why in left_out])
         text = printable(verdict.text + (f"; not tested: {left}" if left else ""), _LONGEST)
         lines.append(f"{name:<{wide}}  {HOLDS[verdict.holds]:<5}  {text}.")
     return lines

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.types import IntArray, Reports, checked_counts
-from freewill.domain.mechanisms.base import Mechanism, is_mechanism
-from freewill.domain.mechanisms.noisy import stacked_operators
+from freewill.domain.mechanisms.base import Mechanism, is_mechanism, stacked_operators
 from freewill.errors import EvidenceError, FreewillError, several, shown
 from freewill.stats.evidence import Evidence, assemble, listed
 from freewill.stats.groups import Group, grouped

@@ -11,13 +11,12 @@ from freewill.core.presented import Presented
 from freewill.core.types import FloatArray, IntArray, numbers
 from freewill.domain.alphabets.base import attributes_of
 from freewill.errors import ParameterError, several, shown
-from freewill.numeric.solvers.constrained import nearest_point
 from freewill.numeric.solvers.likelihood import one_blas_thread
+from freewill.numeric.solvers.quadratic import nearest_point
 from freewill.stats.conditions import checked_names
-from freewill.stats.efficient import OneStep, fit_of
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.evidence import Evidence
-from freewill.stats.information import DENSE
+from freewill.stats.information import DENSE, OneStep, fit_of
 
 Names = tuple[str, ...]
 _CELLS = 4_000

@@ -194,60 +194,63 @@ def written(p_value: float) -> str:
     return "p < 0.0001" if p_value < 1e-4 else f"p = {p_value:.2g}"
 
 
-class Direction(NamedTuple):
-    """The score S along some rows L: L'S, its covariance, and what it weighs U_2 and U_1 by."""
-
-    score: FloatArray
-    covariance: FloatArray
-    weights: tuple[FloatArray, FloatArray]
-
-
 @dataclass(frozen=True, eq=False)
-class Scores:
-    """What two bodies of evidence say about their difference, were theta the same in both.
+class Pooled:
+    """Bodies of evidence at the theta that is most likely for all of them, pulled inside."""
 
-    At the pooled theta, let U_i be the sum of a / p - 1 over the reports of body i, and
-    I_i = n_i K_i its covariance. With P = (I_1 + I_2)^-, the efficient score of the difference is
-
-        S = I_1 P U_2 - I_2 P U_1,      cov S = W = I_1 P I_2,
-
-    theta projected out; a difference delta shifts S by W delta. No inverse of a single body's
-    information is needed, and exchanging the two changes a sign.
-    """
-
+    bodies: Sequence[Evidence]
     mode: FloatArray
-    """The theta that is most likely for both."""
-    one: Information
-    other: Information
-    pooled: Information
-    slopes: tuple[FloatArray, FloatArray]
-    """g - 1 of each body, at the pooled theta."""
+    theta: FloatArray
+    everyone: Information
+    each: Sequence[Information]
+    sums: FloatArray
+    """U_i, the sum of a / p - 1 over the reports of body i, [body, value]."""
 
     @classmethod
-    def of(cls, one: Evidence, other: Evidence, work: Work) -> "Scores":
-        """Return the scores at the theta that is most likely for both, pulled inside."""
-        everyone = merge([one, other])
+    def of(cls, bodies: Sequence[Evidence], work: Work) -> "Pooled":
+        """Find the maximum, and what the reports of each body tell there."""
+        everyone = merge(bodies)
         mode = gibu(everyone, on_step=work.maximum(default_tolerance(everyone))).theta
         theta = pulled(mode, everyone.people)
-        first, second, both = (information_at(some, theta) for some in (one, other, everyone))
-        slopes = slope_at(one, theta) - 1, slope_at(other, theta) - 1
-        return cls(mode, first, second, both, slopes)
+        each = [information_at(body, theta) for body in bodies]
+        sums = np.stack([body.people * (slope_at(body, theta) - 1) for body in bodies])
+        return cls(bodies, mode, theta, information_at(everyone, theta), each, sums)
 
-    def along(self, rows: FloatArray, work: Work) -> Direction:
-        """Return L'S, L'W L, L'I_1 P and L'I_2 P for differences L, in rows that sum to 0."""
-        first = self.one.people * self.one.products(rows)
-        second = self.other.people * self.other.products(rows)
-        weights = self._solve(first, work), self._solve(second, work)
-        score = weights[0] @ (self.other.people * self.slopes[1])
-        score -= weights[1] @ (self.one.people * self.slopes[0])
+    def differences(self) -> list[FloatArray]:
+        """Return differences to look along, in rows: smooth ones, then single values."""
+        alphabet = self.everyone.alphabet
+        smooth = [smooth_differences(self.mode, alphabet)] if has_raster(alphabet) else []
+        single = not smooth or alphabet.size <= DENSE
+        return [*smooth, single_differences(self.mode)] if single else smooth
+
+    def through(self, rows: FloatArray) -> FloatArray:
+        """Return L I_i for differences L in rows, [body, row, value], with I_i = n_i K_i."""
+        return np.stack([one.people * one.products(rows) for one in self.each])
+
+    def solved(self, rows: FloatArray, work: Work) -> FloatArray:
+        """Return P u for each row u that the information of all can reach."""
+        if self.theta.size <= DENSE:
+            return np.asarray(rows @ self.everyone.covariance)
+        return self.everyone.influences(rows, work.solved) / self.everyone.people
+
+    def along(
+        self, rows: FloatArray, work: Work
+    ) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]]:
+        """Return what two bodies say about their difference, were theta the same in both.
+
+        With P = (I_1 + I_2)^-, the efficient score of the difference is
+
+            S = I_1 P U_2 - I_2 P U_1,      cov S = W = I_1 P I_2,
+
+        theta projected out; a difference delta shifts S by W delta. No inverse of a single body's
+        information is needed, and exchanging the two changes a sign. Returned are L'S, L'W L,
+        and (L'I_1 P, L'I_2 P) for differences L, in rows that sum to 0.
+        """
+        first, second = self.through(rows)
+        weights = self.solved(first, work), self.solved(second, work)
+        score = weights[0] @ self.sums[1] - weights[1] @ self.sums[0]
         covariance = first @ weights[1].T
-        return Direction(score, (covariance + covariance.T) / 2, weights)
-
-    def _solve(self, rows: FloatArray, work: Work) -> FloatArray:
-        """Return P u for each row u that the information can reach."""
-        if self.pooled.alphabet.size <= DENSE:
-            return np.asarray(rows @ self.pooled.covariance)
-        return self.pooled.influences(rows, work.solved) / self.pooled.people
+        return score, (covariance + covariance.T) / 2, weights
 
 
 def solves_of(alphabet: Alphabet) -> int:
@@ -266,12 +269,9 @@ def equality(one: Evidence, other: Evidence, work: Work | None = None) -> float:
     then counted, people exchanged between the two (`redrawn`).
     """
     work = work or Work(None)
-    scores = Scores.of(one, other, work)
-    theta, alphabet = scores.mode, one.alphabet
-    rows = [smooth_differences(theta, alphabet)] if has_raster(alphabet) else []
-    if not has_raster(alphabet) or alphabet.size <= DENSE:
-        rows.append(single_differences(theta))
-    score, covariance, weights = scores.along(np.concatenate(rows), work)
+    pooled = Pooled.of([one, other], work)
+    rows = pooled.differences()
+    score, covariance, weights = pooled.along(np.concatenate(rows), work)
     if not (np.isfinite(score).all() and np.isfinite(covariance).all()):
         return 1.0
     stages = whitened(covariance, [len(stage) for stage in rows])
@@ -280,7 +280,7 @@ def equality(one: Evidence, other: Evidence, work: Work | None = None) -> float:
     turn = np.concatenate(stages)
     widths = [len(stage) for stage in stages]
     sides = (one, -turn @ weights[1]), (other, turn @ weights[0])
-    draws = redrawn(sides, scores.pooled.theta)
+    draws = redrawn(sides, pooled.theta)
     return p_value(turn @ score, draws, lambda some: by_formula(some, widths))
 
 
@@ -339,29 +339,6 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Pooled:
-    """All periods at the theta that is most likely for all of them, pulled inside."""
-
-    bodies: Sequence[Evidence]
-    mode: FloatArray
-    theta: FloatArray
-    everyone: Information
-    each: Sequence[Information]
-    sums: FloatArray
-    """U_i, the sum of a / p - 1 over the reports of period i, [period, value]."""
-
-    @classmethod
-    def of(cls, bodies: Sequence[Evidence], work: Work) -> "Pooled":
-        """Find the maximum, and what the reports of each period tell there."""
-        everyone = merge(bodies)
-        mode = gibu(everyone, on_step=work.maximum(default_tolerance(everyone))).theta
-        theta = pulled(mode, everyone.people)
-        each = [information_at(body, theta) for body in bodies]
-        sums = np.stack([body.people * (slope_at(body, theta) - 1) for body in bodies])
-        return cls(bodies, mode, theta, information_at(everyone, theta), each, sums)
-
-
-@dataclass(frozen=True, eq=False)
 class Contrasts:
     """Scores of differences between periods, whitened, were theta the same in all.
 
@@ -391,13 +368,9 @@ class Contrasts:
         """Return contrasts along the differences that the reports of all tell best."""
         rows, sizes = _directions(pooled)
         periods, many = len(times), len(rows)
-        through = np.stack([one.people * one.products(rows) for one in pooled.each])
+        through = pooled.through(rows)
         flat = through.reshape(periods * many, pooled.theta.size)
-        if pooled.theta.size <= DENSE:
-            solved = flat @ pooled.everyone.covariance
-        else:
-            solved = pooled.everyone.influences(flat, work.solved) / pooled.everyone.people
-        drift = solved.reshape(through.shape)
+        drift = pooled.solved(flat, work).reshape(through.shape)
         between = _between(times)
         own = np.einsum("ic,id,iak,bk->cadb", between, between, through, rows, optimize=True)
         moved, kept = (np.einsum("ic,iak->cak", between, one) for one in (drift, through))
@@ -420,17 +393,13 @@ class Contrasts:
 
 def _directions(pooled: Pooled) -> tuple[FloatArray, list[int]]:
     """Return differences that the reports tell best, in rows: smooth ones, then single values."""
-    alphabet: Alphabet = pooled.everyone.alphabet
-    near = has_raster(alphabet)
-    rows = [smooth_differences(pooled.mode, alphabet)] if near else []
-    if not near or alphabet.size <= DENSE:
-        rows.append(single_differences(pooled.mode))
+    rows = pooled.differences()
     every = np.concatenate(rows)
     covariance = pooled.everyone.people * pooled.everyone.products(every) @ every.T
     stages = whitened((covariance + covariance.T) / 2, [len(stage) for stage in rows])
     most = max(_MOST_DIRECTIONS // len(pooled.bodies), 1)
     chosen = [stage[:most] @ every for stage in stages]
-    return np.concatenate([*chosen, np.empty((0, alphabet.size))]), [len(one) for one in chosen]
+    return np.concatenate([*chosen, np.empty((0, every.shape[1]))]), [len(one) for one in chosen]
 
 
 def _between(times: FloatArray) -> FloatArray:

@@ -22,8 +22,7 @@ from scipy.special import gammaln, xlogy
 from freewill.core.presented import Presented
 from freewill.core.types import VECTOR_BYTES, FloatArray, IntArray, checked_people, people_in
 from freewill.domain.alphabets.base import Alphabet, attributes_of
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.noisy import stacked_operators
+from freewill.domain.mechanisms.base import Mechanism, stacked_operators
 from freewill.errors import EvidenceError, closest, several, shown
 from freewill.numeric.operators.base import StackOperator
 from freewill.stats.groups import Block, Group, Source, Stream, grouped, joined, name_of, unchanged
@@ -39,6 +38,8 @@ MOST_PARTS = 4096
 _LENGTH = 32
 FEWEST = 30
 """People of a group below whom its sums are not normal enough for a test."""
+_COMBINED = 1 << 14
+"""Records times combinations of mechanisms up to which a choice among all of them is fitted."""
 _NAMED = 8
 """Periods that an error names: the last of them."""
 _DAY = timedelta(days=1)
@@ -340,6 +341,29 @@ def refuse_unheld(evidence: Evidence, what: str) -> None:
         )
 
 
+def refuse_several(evidence: Evidence, what: str) -> None:
+    """Refuse evidence of several questions, for what is about one."""
+    if isinstance(evidence, Evidence) and by_attribute(evidence):
+        first, second, *_ = attributes_of(evidence.alphabet)
+        raise EvidenceError(
+            f"{what} is about one question, and the evidence is about several, with a choice each: "
+            f"ask it of evidence.marginal({first!r}), then of evidence.marginal({second!r})."
+        )
+
+
+def refuse_combinations(evidence: Evidence, what: str) -> None:
+    """Refuse what fits a number for each record and combination of mechanisms, where it is slow."""
+    names = list(attributes_of(evidence.alphabet))
+    if names and evidence.alphabet.size * len(evidence.groups) > _COMBINED:
+        pair = ", ".join(map(repr, names[:2]))
+        raise EvidenceError(
+            f"{what} over {several(evidence.alphabet.size, 'record')} and "
+            f"{several(len(evidence.groups), 'combination')} of mechanisms would take very long: "
+            f"at most {_COMBINED:,} of both are fitted. Ask it of two attributes, "
+            f"evidence.marginal({pair}); fw.check_choice says which choice depends on which value."
+        )
+
+
 def listed(given: Any, name: str, wanted: str) -> list[Any]:
     """Return what can be gone through as a list."""
     try:
@@ -608,3 +632,13 @@ def fitted_sum(evidence: Evidence) -> float:
     """Return the logarithm of prod c^c e^-c / c! over the counts of outputs that repeat."""
     tables = [group.table for group in evidence.groups if group.table is not None]
     return sum(float(fitted(counts).sum()) for _, counts in tables)
+
+
+def some_of(texts: Sequence[str], most: int = 5) -> str:
+    """Return texts in a row, the first of them where they are many.
+
+    >>> some_of(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more

@@ -1,19 +1,54 @@
 """Forged reports on single outputs: the sets of atoms that explain reports best."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from freewill.core.types import IntArray
+from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.domain.alphabets.base import readable
-from freewill.errors import printable, several
-from freewill.numeric.solvers.likelihood import Trace
-from freewill.stats.atoms import AtomFit, AtomModel
-from freewill.stats.evidence import Evidence
-from freewill.stats.groups import name_of
+from freewill.errors import EvidenceError, printable, several
+from freewill.numeric.operators.around import AtomOperator
+from freewill.numeric.operators.base import DenseOperator, Operator
+from freewill.numeric.solvers import columns, interior, passes
+from freewill.numeric.solvers.likelihood import Certificate, Likelihood, Solution, Status, Trace
+from freewill.numeric.solvers.passes import Passes
+from freewill.numeric.solvers.systems import (
+    AtomSystem,
+    DenseSystem,
+    System,
+    rows_beside,
+    structured_system,
+)
+from freewill.stats.estimators.estimate import Estimate
+from freewill.stats.estimators.gibu import gibu
+from freewill.stats.evidence import Evidence, refuse_nobody, refuse_unheld
+from freewill.stats.groups import Group, name_of
+from freewill.stats.information import moments_of, pulled
 
+_DENSE, _SMALL = 1 << 22, 1 << 18
+"""Entries of the law up to which it is held as an array; where it has structure, fewer."""
+_FEW_ROWS = 50
+"""Rows without structure that go beside those with it."""
+_ROUNDS, _FEW_ROUNDS = 100, 20
+"""Rounds for the shares of the honest: two to four are the rule, the last ones tiny."""
+_ROUGH = 10
+"""Tolerances that other shares may gain where atoms are only compared."""
+_FIRST_LEAP = 4.0
+"""Rounds that the first leap ahead stands for, at most; later ones more, as long as they gain."""
+_LEADERS = 32
+"""Mechanisms that may each lead theta: beyond these, one tells less than a 32nd of what all do."""
+_LOOSE = 100
+"""Tolerances within which fits at a price are solved."""
+_LEAST = 1e-9
+"""Least share of the honest that a mechanism keeps: it has a logarithm."""
+_SOMEBODY = 0.5
+"""Reports from which on an atom explains any."""
+_MOST_FORGED = 0.499
+"""Share of the reports that may be forged: as many honest ones could as well be the forged."""
 PRICES = 0.8, 0.4, 0.2, 0.1, 0.05
 """What an atom costs beside 1, the cost of honest mass: from those that stick out most."""
 _CHANGED = 50
@@ -22,6 +57,269 @@ _NAMED = 3
 """Outputs that a sentence names."""
 _WEAK = 10
 """Atoms that are tried to be dropped in each: gains are upper bounds, and the weak ones fall."""
+
+
+@dataclass(frozen=True, eq=False)
+class AtomFit:
+    """The most likely theta and atoms, given the mechanisms' shares among the honest.
+
+    `shares` are those of the mechanisms among the honest. `forged` is, for each observed output,
+    the share of all reports that its atom explains;
+    `log_honest` the logarithm of theta's part of the probability of that pair of a mechanism and an
+    output, which may be too small for a number.
+    """
+
+    theta: FloatArray
+    shares: FloatArray
+    forged: FloatArray
+    log_honest: FloatArray
+    log_likelihood: float
+    gap: float
+    status: Status
+    steps: int
+
+    @property
+    def honest(self) -> FloatArray:
+        """Theta's part of the probability of each output."""
+        return np.exp(self.log_honest)
+
+    @property
+    def atoms(self) -> IntArray:
+        """Return the places of the atoms that explain any report."""
+        return np.flatnonzero(self.forged)
+
+    @property
+    def outnumbered(self) -> bool:
+        """Whether as many reports would be forged as honest, or more."""
+        return float(self.forged.sum()) > _MOST_FORGED
+
+
+class AtomModel:
+    """Reports of the honest, of whom a share r_m chose the mechanism m, and forged ones.
+
+        p_mz = (1 - sum phi) r_m (theta A_m)_z + phi_mz,     phi_mz >= 0
+
+    is the probability of the pair (m, z). Given r it is a mixture of columns, those of the law
+    times r_m and an atom for each pair that may have one: its likelihood is concave in theta and
+    phi together, and the same gap bounds what other theta and phi could gain. Atoms may cost more
+    than their worth, 1 + price: they explain w / (1 + price) at most, and only what theta explains
+    by less. Given theta, r and phi have a formula, so that rounds of the two climb:
+
+        r_m ~ s_m - phi_m = (s_m - w_mS) / (1 - (theta A_m)_S),     S the outputs of m with an atom.
+    """
+
+    def __init__(self, evidence: Evidence, tolerance: float, max_steps: int) -> None:
+        refuse_nobody(evidence, "an estimate")
+        groups = evidence.groups
+        if len(groups) == 1:
+            raise EvidenceError(
+                f"all {several(evidence.people, 'person')} chose {evidence.mechanisms[0]}: a "
+                f"single mechanism cannot defend itself, for some theta explains its forged "
+                f"reports, and no other mechanism contradicts that theta. Take fw.gibu, and offer "
+                f"people a choice."
+            )
+        refuse_unheld(evidence, "a robust estimate")
+        self._evidence, self.people = evidence, evidence.people
+        self.tolerance, self.max_steps = tolerance, max_steps
+        self.size, self.weights = evidence.alphabet.size, evidence.weights
+        self.group = np.repeat(np.arange(len(groups)), [group.rows for group in groups])
+        self.shares = self._per_group(self.weights)
+        may = np.array([watched(group) for group in groups])
+        self.places: IntArray = np.flatnonzero(may[self.group])
+        if not self.places.size:
+            raise EvidenceError(
+                f"{several(len(groups), 'mechanism')} that all report bits, or an epsilon beside "
+                f"a value: forged reports are found on outputs that too many people send, and "
+                f"these hardly repeat. Take fw.gibu, or collect reports that are symbols, such as "
+                f"those of k-RR, as well."
+            )
+        self._bits = any(group.structure == "bits" for group in groups)
+        law: Operator = evidence.operator
+        entries, structured = law.shape[0] * self.size, rows_beside(law) <= _FEW_ROWS
+        if entries <= (_SMALL if structured else _DENSE):
+            self.law: Operator = DenseOperator(law.dense(), law.log_scale)
+        else:
+            self.law = law
+        self._system: System | None = None
+        if structured:
+            self._system = structured_system(law)
+        elif self.law is not law:
+            self._system = DenseSystem(self.law.dense())
+
+    @property
+    def cost(self) -> float:
+        """What an atom must gain: log N where N outputs may have one."""
+        return float(np.log(self.places.size))
+
+    def without(self, exact: Estimate) -> AtomFit:
+        """Return the fit that has no atom: gibu's."""
+        nothing, value = np.zeros(self.weights.size), exact.log_likelihood
+        honest = self._log_fitted(exact.theta) + np.log(self.shares)[self.group]
+        return AtomFit(exact.theta, self.shares, nothing, honest, value, exact.gap, exact.status, 0)
+
+    def leaders(self, near: AtomFit) -> list[int]:
+        """Return the groups, among those whose outputs may have an atom, that may lead theta.
+
+        By what their reports tell, n_m sum theta_x K_m(x, x): of many, those that tell most.
+        """
+        groups: list[int] = np.unique(self.group[self.places]).tolist()
+        if len(groups) <= _LEADERS:
+            return groups
+        all_groups, inside = self._evidence.groups, pulled(near.theta, self.people)
+        moments = moments_of([all_groups[place] for place in groups], inside)
+        weights = [
+            all_groups[place].people * float(inside @ own.diagonal())
+            for place, own in zip(groups, moments, strict=True)
+        ]
+        return sorted(groups[n] for n in np.argsort(weights)[-_LEADERS:])
+
+    def by_others(self, place: int) -> AtomFit:
+        """Return the fit that has no atom, with the theta of all mechanisms but one."""
+        groups = list(self._evidence.groups)
+        del groups[place]
+        others = Evidence(self._evidence.alphabet, tuple(groups))
+        return self.without(gibu(others, _LOOSE * self.tolerance, self.max_steps))
+
+    def fit(
+        self, places: IntArray, near: AtomFit, price: float = 0.0, rough: bool = False
+    ) -> AtomFit:
+        """Return the most likely theta, phi and r with atoms at these places, from a fit nearby.
+
+        At a price, r is that of the fit nearby; a `rough` fit is for a comparison of atoms.
+        """
+        most, enough = (
+            (_FEW_ROUNDS, _ROUGH * self.tolerance) if rough else (_ROUNDS, self.tolerance)
+        )
+        chosen = np.zeros(self.weights.size, dtype=np.bool_)
+        chosen[places] = True
+        ahead = self._honest(near.theta, chosen & (self.weights > near.honest))
+        after, lack, steps, leap, longest = ahead, np.inf, 0, False, _FIRST_LEAP
+        before: tuple[FloatArray, FloatArray] | None = None
+        for _ in range(most):
+            there = self._given(ahead, places, near, price)
+            steps += there.steps
+            if leap and there.log_likelihood < near.log_likelihood - self.tolerance:
+                ahead, leap, longest = after, False, max(longest / 4, 1.0)
+                continue
+            longest *= 2 if leap else 1
+            near, after = there, self._honest(there.theta, there.forged > 0)
+            # L is at its top in r: what is left to gain is of second order.
+            lack = float(np.sum((after - near.shares) ** 2 / near.shares)) / 2
+            if lack <= enough or price:
+                return replace(near, steps=steps)
+            move, leap = np.log(after / near.shares), before is not None
+            if before is None:
+                ahead, before = after, (near.shares, move)
+            else:
+                ahead, before = self._leap(*before, move, longest), None
+        return replace(near, gap=near.gap + lack, steps=steps, status=Status.STALLED)
+
+    def _leap(
+        self, shares: FloatArray, first: FloatArray, second: FloatArray, longest: float
+    ) -> FloatArray:
+        """Return where two rounds lead that moved log r so: far, where rounds climb slowly.
+
+        As `accelerated_em` does (Varadhan and Roland, scheme S3), but no longer than `longest`.
+        """
+        bend = second - first
+        change = float(bend @ bend)
+        length = max(1.0, math.sqrt(float(first @ first) / change)) if change else 1.0
+        length = min(length, longest)
+        far = np.exp(np.log(shares) + 2 * length * first + length**2 * bend)
+        far = np.clip(far, _LEAST * self.shares, self.shares)
+        return np.asarray(far / far.sum())
+
+    def gains(self, fit: AtomFit) -> FloatArray:
+        """Return what an atom at each output would add to the log-likelihood of all people.
+
+        With theta as it is, n (w log (w/q) - (w - q)) where w exceeds q, the honest part. Without
+        the atom theta would move towards the output: where there is one, this is an upper bound.
+        """
+        weights, honest = self.weights, fit.honest
+        gain = weights * (np.log(weights) - fit.log_honest) - (weights - honest)
+        gain *= self.people
+        allowed = np.zeros(weights.size, dtype=np.bool_)
+        allowed[self.places] = True
+        return np.where(allowed & (weights > honest), gain, 0.0)
+
+    def criterion(self, fit: AtomFit, atoms: int) -> float:
+        """Return the log-likelihood of all people less the cost of the atoms.
+
+        Where half of all would be forged it is no explanation: atoms for all explain anything.
+        """
+        if fit.outnumbered:
+            return -np.inf
+        return self.people * fit.log_likelihood - atoms * self.cost
+
+    def _per_group(self, numbers: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(self.group, numbers), dtype=np.float64)
+
+    def _honest(self, theta: FloatArray, atoms: BoolArray) -> FloatArray:
+        """Return r, the best given theta and the outputs with an atom."""
+        law = np.exp(self._log_fitted(theta))
+        left = self._per_group(np.where(atoms, 0.0, self.weights))
+        covered = 1 - self._per_group(np.where(atoms, law, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            honest = np.where(left > 0, left / np.maximum(covered, 0.0), 0.0)
+        honest = np.clip(honest, _LEAST * self.shares, self.shares)
+        return np.asarray(honest / honest.sum())
+
+    def _log_fitted(self, theta: FloatArray) -> FloatArray:
+        """Return log (theta A)_z of each observed output; -inf where theta does not lead there."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.law.log_scale + np.log(self.law.forward(theta)))
+
+    def _given(self, honest: FloatArray, places: IntArray, near: AtomFit, price: float) -> AtomFit:
+        """Return the maximum for given r, with its certificate."""
+        height, shares = 1 / (1 + price), np.log(honest)[self.group]
+        law = AtomOperator(self.law, shares, places, height)
+        # Atoms begin with what sticks out there, for those without weight come late or never.
+        atoms = np.maximum(height * self.weights - near.honest, 0)[places] / height
+        start = np.concatenate([near.theta * max(1 - float(atoms.sum()), 0.1), atoms])
+        # A price only proposes atoms: that need not be exact.
+        tolerance = _LOOSE * self.tolerance if price else self.tolerance
+        solution = self._solve(law, start / start.sum(), tolerance)
+        mass, atoms = solution.theta[: self.size], height * solution.theta[self.size :]
+        whole = float(mass.sum())
+        log_honest = shares + self._log_fitted(mass)
+        # Less than half a report is none.
+        forged = np.zeros(self.weights.size)
+        forged[places] = np.where(self.people * atoms < _SOMEBODY, 0.0, atoms)
+        return AtomFit(
+            mass / whole if whole > 0 else near.theta,
+            honest,
+            np.minimum(forged, self.weights),
+            log_honest,
+            solution.certificate.value - float(self.shares @ np.log(self.shares)),
+            solution.certificate.gap,
+            solution.status,
+            solution.steps,
+        )
+
+    def _solve(self, law: AtomOperator, start: FloatArray, tolerance: float) -> Solution:
+        """Maximise by the solvers that may do, one after the other, until one arrives."""
+        likelihood, run = Likelihood(law, self.weights), (tolerance, self.max_steps, start)
+        solvers: list[Callable[[], Solution]] = []
+        if self._system is not None:
+            system = AtomSystem(law, self._system)
+            solvers.append(lambda: interior.solve(likelihood, system, *run))
+        solvers.append(lambda: columns.solve(likelihood, *run))
+        if self._bits:
+            passed = Passes.of([likelihood], likelihood.size, law.shape[0])
+            solvers.append(lambda: passes.solve(passed, *run))
+        best = Solution(start, Certificate(-np.inf, start, np.inf), 0, Status.STALLED)
+        for solve in solvers:
+            with suppress(ArithmeticError, np.linalg.LinAlgError):
+                best = min(best, solve(), key=lambda each: each.certificate.gap)
+            if best.status == Status.CERTIFIED:
+                break
+        return best
+
+
+def watched(group: Group) -> bool:
+    """Say whether reports of a group may be forged on one output: not bits, nor what is unique."""
+    space = group.mechanism.output_space
+    return space.repeats and not space.packed
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, people
 from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.errors import EvidenceError, noun, printable, several
 from freewill.numeric.operators.base import Guess, Operator, Structure, Sums
-from freewill.numeric.operators.moments import Moments
-from freewill.numeric.operators.shared_moments import MixedMoments
+from freewill.numeric.operators.moments import MixedMoments, Moments
 
 _BLOCK_BYTES = 1 << 24
 """Bytes of a block of reports: few enough calls, and little memory beside them."""
@@ -520,7 +519,8 @@ class Group:
         part = self.mechanism.public()
         if part is None:
             return None
-        each = (np.bincount(part.of(one), times, part.places) for one, times in self.blocks())
+        levels = ((part.levels_of(one), times) for one, times in self.blocks())
+        each = (np.bincount(*some, part.places) for some in levels)
         return np.asarray(sum(each, np.zeros(part.places)))
 
     def moments(self, theta: FloatArray) -> Moments:
@@ -550,7 +550,7 @@ class Group:
         # By the middle of each part's people: the cut nearest to what is wanted.
         cuts = np.unique(np.searchsorted(np.cumsum(self.public) - self.public / 2, wanted))
         ends = np.append(cuts[(cuts > 0) & (cuts < part.places)], part.places)
-        groups, there = [], part.of(self.outputs)
+        groups, there = [], part.levels_of(self.outputs)
         for first, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
             some = np.flatnonzero((there >= first) & (there < end))
             if some.size:

@@ -7,17 +7,25 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-from freewill.core.frames import frame
-from freewill.core.presented import Presented
+from freewill.core.presented import Presented, frame
 from freewill.core.types import BoolArray, FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, several, shown
+from freewill.numeric.operators.moments import root_of
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
-from freewill.stats.efficient import Estimated, OneStep, decided_by_few, fit_of
 from freewill.stats.estimators.estimate import Start, Work
 from freewill.stats.evidence import Evidence
 from freewill.stats.functionals import checked_level, estimable, functionals_of
-from freewill.stats.information import Information, Shape, advice_on_few, root_of, several_people
+from freewill.stats.information import (
+    Estimated,
+    Information,
+    OneStep,
+    Shape,
+    advice_on_few,
+    decided_by_few,
+    fit_of,
+    several_people,
+)
 from freewill.stats.weights import Dependence, Nonlinear, Quantiles, Weights
 
 COLUMNS = ("point", "low", "high", "standard_error")
@@ -79,7 +87,7 @@ class Intervals(Presented):
     def table(self, backend: Any = "pyarrow") -> Any:
         """Return one row a functional: of, point, low, high, standard_error.
 
-        `backend` names the library of the table (`freewill.core.frames`): pyarrow, pandas, polars.
+        `backend` names the library of the table (`core/presented.py`): pyarrow, pandas, polars.
         """
         return frame({"of": list(self.of), **self.columns()}, backend)
 

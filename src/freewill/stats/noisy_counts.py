@@ -11,13 +11,12 @@ from freewill.core.types import FloatArray, IntArray, Reports
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.stats.covariance import OnRow
-from freewill.stats.efficient import Estimated
 from freewill.stats.estimators.estimate import Estimate, Start
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, assemble
 from freewill.stats.fit import Fit
 from freewill.stats.groups import Group
-from freewill.stats.information import Information, information_at, pulled
+from freewill.stats.information import Estimated, Information, information_at, pulled
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from scipy.special import ndtri, xlogy
 from freewill.core.types import BoolArray, FloatArray, refuse_beyond
 from freewill.errors import ParameterError, several
 from freewill.stats.covariance import OnRow
-from freewill.stats.efficient import Estimated, OneStep
-from freewill.stats.information import advice_on_few
+from freewill.stats.information import Estimated, OneStep, advice_on_few
 from freewill.stats.intervals import Intervals, advice_on_drawn, band, normal_draws, reaches
 from freewill.stats.weights import Dependence, Fraction, Fractions
 

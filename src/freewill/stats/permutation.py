@@ -7,10 +7,10 @@ import numpy as np
 
 from freewill.core.types import FloatArray, IntArray
 from freewill.numeric.operators.base import Operator
+from freewill.numeric.operators.moments import root_of
 from freewill.stats.estimators.estimate import slope_at
 from freewill.stats.evidence import Evidence
 from freewill.stats.groups import Group, grouped
-from freewill.stats.information import root_of
 
 _DRAWS, _AT_ONCE = 5_000, 250
 _ENOUGH = 1_000

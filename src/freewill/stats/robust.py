@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from freewill.core.frames import frame
+from freewill.core.presented import frame
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import several
@@ -20,18 +20,15 @@ from freewill.numeric.solvers.likelihood import (
     Trace,
     one_blas_thread,
 )
-from freewill.stats.atoms import AtomModel, watched
 from freewill.stats.choice.aware import ChoiceAwareEstimate
-from freewill.stats.efficient import OneStep, refuse_several
 from freewill.stats.estimators.estimate import Estimate, checked_run, described
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, checked_evidence
-from freewill.stats.explanations import FORGED, Misfit
-from freewill.stats.forged import Forgery, SetAside, apart, in_words
+from freewill.stats.evidence import Evidence, checked_evidence, refuse_several
+from freewill.stats.forged import AtomModel, Forgery, SetAside, apart, in_words, watched
 from freewill.stats.groups import Group, name_of
-from freewill.stats.information import Information, several_people
+from freewill.stats.information import Information, OneStep, several_people
 from freewill.stats.intervals import Intervals, intervals
-from freewill.stats.misfit import judged
+from freewill.stats.misfit import FORGED, Misfit, judged
 
 _LEVEL = 0.95
 """Of the judgement between forged reports and other explanations."""

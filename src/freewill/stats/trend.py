@@ -9,20 +9,19 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from freewill.core.frames import frame
-from freewill.core.presented import Presented, room
+from freewill.core.presented import Presented, frame, room
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
+from freewill.stats.choice.check import holm
+from freewill.stats.compare import Body, refuse_shared
 from freewill.stats.difference import Change, Lines, Pooled, change, written
-from freewill.stats.efficient import OneStep
 from freewill.stats.estimators.estimate import Work
-from freewill.stats.evidence import Evidence, checked_evidence
+from freewill.stats.evidence import Evidence, checked_evidence, some_of
 from freewill.stats.functionals import checked_level, estimable, functionals_of
-from freewill.stats.information import FEW
+from freewill.stats.information import FEW, OneStep
 from freewill.stats.intervals import Intervals, checked_flag, intervals
-from freewill.stats.provenance import Body, refuse_shared
 from freewill.stats.weights import Fractions, Nonlinear, Quantiles
 
 COLUMNS = ("point", "low", "high", "band_low", "band_high", "standard_error")
@@ -252,8 +251,17 @@ def trend(
     pooled = Pooled.of([span.evidence for span in spans], work)
     tests = change(pooled, times, linearised(wanted, alphabet, pooled.theta), Work(None))
     work.solved(len(spans))
-    each, bands = _intervals(spans, wanted, level, joint, pooled.mode, work)
-    columns = {**_columns(each, bands), **_lines(wanted, tests, each, times, level, joint)}
+    each, bands = list[Intervals](), list[Intervals]()
+    for span in spans:
+        fit = OneStep(span.evidence, pooled.mode)
+        each.append(intervals(fit, wanted, level))
+        bands.append(intervals(fit, wanted, level ** (1 / len(spans)), joint))
+        work.solved(2)
+    columns = {
+        **{name: _stacked(each, name) for name in ("point", "low", "high", "standard_error")},
+        **{f"band_{name}": _stacked(bands, name) for name in ("low", "high")},
+    }
+    columns |= _lines(wanted, tests, columns, times, level, joint)
     if each[0].point.ndim == 0:
         columns = {name: column[..., 0] for name, column in columns.items()}
     return Trend(
@@ -265,9 +273,10 @@ def trend(
         p_value=tests.whole,
         level=level,
         joint=joint,
-        shares=_are_shares(wanted, alphabet),
+        shares=not isinstance(wanted, Quantiles | Nonlinear)
+        and estimable(wanted, alphabet)[0].are_shares,
         alphabet=each[0].alphabet,
-        advice=_advice(every, each),
+        advice=_advice(every, spans, each),
     )
 
 
@@ -297,33 +306,15 @@ def linearised(wanted: Any, alphabet: Alphabet, theta: FloatArray) -> FloatArray
     return np.asarray((1 - part) * curve[places - 1] + part * curve[places])
 
 
-def _intervals(
-    spans: Sequence[Span], of: Any, level: float, joint: bool, start: FloatArray, work: Work
-) -> tuple[list[Intervals], list[Intervals]]:
-    """Return intervals of each period, by themselves and such that all hold at once."""
-    each, bands = [], []
-    for span in spans:
-        fit = OneStep(span.evidence, start)
-        each.append(intervals(fit, of, level))
-        bands.append(intervals(fit, of, level ** (1 / len(spans)), joint))
-        work.solved(2)
-    return each, bands
-
-
-def _columns(each: Sequence[Intervals], bands: Sequence[Intervals]) -> dict[str, FloatArray]:
-    """Return what there is of each period and functional."""
-
-    def stacked(some: Sequence[Intervals], name: str) -> FloatArray:
-        return np.stack([np.atleast_1d(getattr(one, name)) for one in some])
-
-    own = {name: stacked(each, name) for name in ("point", "low", "high", "standard_error")}
-    return {**own, "band_low": stacked(bands, "low"), "band_high": stacked(bands, "high")}
+def _stacked(some: Sequence[Intervals], name: str) -> FloatArray:
+    """Return a column of intervals of all periods, [period, functional]."""
+    return np.stack([np.atleast_1d(getattr(one, name)) for one in some])
 
 
 def _lines(
     wanted: Any,
     tests: Change,
-    each: Sequence[Intervals],
+    columns: Mapping[str, FloatArray],
     times: FloatArray,
     level: float,
     joint: bool,
@@ -331,16 +322,13 @@ def _lines(
     """Return slopes and tests of each functional."""
     slope, error, p_constant, p_slope = tests.slope, tests.slope_error, tests.constant, tests.level
     if isinstance(wanted, Quantiles | Nonlinear):
-        points, errors = (
-            np.stack([np.atleast_1d(getattr(one, name)) for one in each])
-            for name in ("point", "standard_error")
-        )
+        points, errors = columns["point"], columns["standard_error"]
         lines = Lines.through(times, np.where(errors > 0, errors, np.inf))
         slope, error = lines.slopes(points), lines.slope_error
         if not len(p_constant):
             p_constant, p_slope = lines.p_values(points)
     if joint:
-        p_constant, p_slope = _holm(p_constant), _holm(p_slope)
+        p_constant, p_slope = (np.array(holm(list(some))) for some in (p_constant, p_slope))
     reach = float(ndtri((1 + level) / 2)) * error
     return {
         "slope": slope,
@@ -351,49 +339,21 @@ def _lines(
     }
 
 
-def _holm(p_values: FloatArray) -> FloatArray:
-    """Return p-values that count that all were looked at.
-
-    >>> _holm(np.array([0.04, 0.01, 0.5]))
-    array([0.08, 0.03, 0.5 ])
-    """
-    order = np.argsort(p_values, kind="stable")
-    counted = p_values[order] * np.arange(len(p_values), 0, -1)
-    adjusted = np.empty_like(p_values)
-    adjusted[order] = np.minimum(np.maximum.accumulate(counted), 1.0)
-    return adjusted
-
-
-def _are_shares(wanted: Any, alphabet: Alphabet) -> bool:
-    if isinstance(wanted, Quantiles | Nonlinear):
-        return False
-    rows = estimable(wanted, alphabet)[0].rows
-    return bool(np.all((rows == 0) | (rows == 1)))
-
-
-def _advice(every: Sequence[Span], each: Sequence[Intervals]) -> str:
+def _advice(every: Sequence[Span], spans: Sequence[Span], each: Sequence[Intervals]) -> str:
     """Say what was left out, and which periods rest on few people."""
     left_out = [span.name for span in every if span.evidence.people < 2]
-    few = [span.name for span in every if 2 <= span.evidence.people < FEW]
-    advice = [(span.name, one.advice) for span, one in _kept(every, each) if one.advice]
+    few = [span.name for span in spans if span.evidence.people < FEW]
+    advice = [
+        f"In {span.name}: {one.advice}" for span, one in zip(spans, each, strict=True) if one.advice
+    ]
     parts = []
     if left_out:
-        parts.append(f"Nobody, or one person, in {_some(left_out)}: left out.")
+        parts.append(f"Nobody, or one person, in {some_of(left_out, _NAMED)}: left out.")
     if few:
         parts.append(
-            f"Fewer than {FEW} people in {_some(few)}: intervals there are wide, and tests find "
-            f"little. Longer periods are known better."
+            f"Fewer than {FEW} people in {some_of(few, _NAMED)}: intervals there are wide, and "
+            f"tests find little. Longer periods are known better."
         )
-    if advice:
-        more = f" So in {len(advice) - 1} more." if len(advice) > 1 else ""
-        parts.append(f"In {advice[0][0]}: {advice[0][1]}{more}")
-    return " ".join(parts)
-
-
-def _kept(every: Sequence[Span], each: Sequence[Intervals]) -> Any:
-    return zip((span for span in every if span.evidence.people > 1), each, strict=True)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    if len(advice) > 1:
+        advice[1:] = [f"So in {len(advice) - 1} more."]
+    return " ".join([*parts, *advice])

@@ -39,6 +39,11 @@ class Weights:
         """The most that each can be."""
         return np.asarray(self.rows.max(axis=1))
 
+    @property
+    def are_shares(self) -> bool:
+        """Whether each is the share of some values, and no mean or other sum."""
+        return bool(np.all((self.rows == 0) | (self.rows == 1)))
+
 
 @dataclass(frozen=True)
 class Functionals:

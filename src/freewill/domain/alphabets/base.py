@@ -1,15 +1,17 @@
-"""What an alphabet is, and the checks that all alphabets share."""
+"""What an alphabet is, what all share, and the two simplest: integers on a line, and labels."""
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from freewill.core.texts import number, whole, written_json
+from freewill.core.texts import checked_unit, number, whole, written_json
 from freewill.core.types import (
     MATRIX_BYTES,
     VECTOR_BYTES,
@@ -17,9 +19,10 @@ from freewill.core.types import (
     FloatArray,
     IntArray,
     Spec,
+    array_of,
     refuse_beyond,
 )
-from freewill.errors import AlphabetError, FreewillError, several, shown
+from freewill.errors import AlphabetError, FreewillError, closest, several, shown
 
 LARGEST = 2**53
 """Up to which doubles tell all integers apart."""
@@ -164,6 +167,17 @@ def attributes_of(alphabet: Alphabet) -> Mapping[str, Alphabet]:
     return attributes
 
 
+def headed(columns: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
+    """Return the heads of the columns of several attributes, behind its name where one has more.
+
+    >>> headed([("age", ("value",)), ("home", ("lat", "lon"))])
+    ('age', 'home lat', 'home lon')
+    """
+    return tuple(
+        name if len(heads) == 1 else f"{name} {head}" for name, heads in columns for head in heads
+    )
+
+
 def has_distance(alphabet: Alphabet) -> bool:
     """Tell whether values have a distance: records have none where no weights are given.
 
@@ -208,17 +222,12 @@ def checked_indices(indices: ArrayLike, size: int, what: str = "index") -> IntAr
     >>> checked_indices([0, 2], 3)
     array([0, 2])
     """
-    try:
-        array = np.asarray(indices)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        array = np.asarray(None)
+    array = array_of(indices)
     if array.dtype.kind not in "iu":
-        if array.size:
-            raise AlphabetError(
-                f"{what}: got {shown(indices)}, {kind_of(array)}; expected integers from 0 to "
-                f"{size - 1}, indices. For values, call report, or the alphabet's encode first."
-            )
-        return np.zeros(array.shape, dtype=np.int64)
+        raise AlphabetError(
+            f"{what}: got {shown(indices)}, {kind_of(array)}; expected integers from 0 to "
+            f"{size - 1}, indices. For values, call report, or the alphabet's encode first."
+        )
     if array.size and (array.min() < 0 or array.max() >= size):
         wrong = array[(array < 0) | (array >= size)].flat[0]
         raise AlphabetError(
@@ -254,7 +263,6 @@ def checked_integer(name: str, value: Any, least: int | None = None) -> int:
     return int(value)
 
 
-_SPACES = " \t"
 _BETWEEN = re.compile(r"[ \t]*,[ \t]*|[ \t]+")
 _FINER = 100
 """A coordinate is rounded to less than this part of a cell, so that it stays in its cell."""
@@ -293,15 +301,12 @@ def texts(alphabet: Alphabet, indices: ArrayLike) -> list[str]:
     >>> texts(fw.Linear(1, 100), [40]), texts(fw.Grid(24, 16, cell=0.5), [25])
     (['41'], ['0.75 0.75'])
     """
-    parts = attributes_of(alphabet)
-    if parts:
-        product: Any = alphabet
-        split = product.split(np.ravel(indices))
-        each = [texts(own, places) for own, places in zip(parts.values(), split, strict=True)]
-        return [", ".join(record) for record in zip(*each, strict=True)]
+    values = readable(alphabet, indices)
     return [
-        " ".join(map(repr, value)) if isinstance(value, tuple) else str(value)
-        for value in readable(alphabet, indices)
+        ", ".join(
+            " ".join(map(repr, one)) if isinstance(one, tuple) else str(one) for one in record
+        )
+        for record in (values if attributes_of(alphabet) else zip(values, strict=True))
     ]
 
 
@@ -355,17 +360,14 @@ def encode_values(alphabet: Alphabet, values: Any) -> tuple[IntArray, bool]:
     elif alphabet.labels:
         alone = isinstance(values, str)
     else:
-        try:
-            shape = tuple(np.shape(values))
-        except (TypeError, ValueError, RecursionError):
-            shape = (0,)  # uneven lists, and what has another shape, which `encode` refuses
-        alone = len(shape) < min(len(alphabet.axes), 2) and 0 not in shape
+        array = array_of(values)
+        alone = array.ndim < min(len(alphabet.axes), 2) and array.size > 0
     return alphabet.encode(values), alone
 
 
 def _numbers(text: str, wide: int, read: Callable[[str], float | None]) -> list[float] | None:
     """Return as many numbers as there are axes, or None."""
-    parts = [read(part) for part in _BETWEEN.split(text.strip(_SPACES))]
+    parts = [read(part) for part in _BETWEEN.split(text.strip(" \t"))]
     numbers = [number for number in parts if number is not None]
     return numbers if len(numbers) == len(parts) == wide else None
 
@@ -379,3 +381,232 @@ def _places(alphabet: Alphabet) -> list[int]:
         (end - start) / count for (start, end), count in zip(alphabet.reach, counts, strict=True)
     ]
     return [max(0, math.ceil(-math.log10(side / _FINER))) for side in sides]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """The integers first, first + step, ..., last; distance is the difference.
+
+    `unit` says what they count, in the singular, so that promises can name it: "year".
+
+    >>> import freewill as fw
+    >>> fw.Linear(0, 99).size, fw.Linear(1900, 2000, step=10).encode([1950])
+    (100, array([5]))
+    >>> print(fw.Linear(0, 99, unit="year"))
+    0..99 [year]
+    """
+
+    first: int
+    last: int
+    step: int = 1
+    unit: str = ""
+    axes: ClassVar[tuple[str, ...]] = ("value",)
+    labels: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("first", "last", "step"):
+            object.__setattr__(self, name, checked_integer(name, getattr(self, name)))
+        object.__setattr__(self, "unit", checked_unit(self.unit, AlphabetError))
+        for name, value in (("first", self.first), ("last", self.last)):
+            if abs(value) > LARGEST:
+                raise AlphabetError(
+                    f"{name}={shown(value)}: must be at most 2^53 either way, up to which "
+                    f"distances are exact. Use smaller units, or labels."
+                )
+        if self.step <= 0:
+            raise AlphabetError(f"step={shown(self.step)}: must be > 0.")
+        if self.last < self.first or (self.last - self.first) % self.step:
+            raise AlphabetError(
+                f"first={self.first}, last={self.last}, step={shown(self.step)}: "
+                f"last must be first plus a whole number of steps."
+            )
+
+    @property
+    def size(self) -> int:
+        """How many integers there are, k."""
+        return (self.last - self.first) // self.step + 1
+
+    @property
+    def plane(self) -> tuple[int, int]:
+        """One row."""
+        return 1, self.size
+
+    @property
+    def extent(self) -> tuple[tuple[float, float]]:
+        """Half a step beyond the first and the last."""
+        return ((self.first - self.step / 2, self.last + self.step / 2),)
+
+    @property
+    def reach(self) -> tuple[tuple[float, float]]:
+        """The same: values are distances from 0."""
+        return self.extent
+
+    @property
+    def positions(self) -> FloatArray:
+        """The integers themselves, as floats."""
+        refuse_vast(self)
+        return self.first + self.step * np.arange(self.size, dtype=np.float64)
+
+    def encode(self, values: Any) -> IntArray:
+        """Turn integers into indices."""
+        indices, kept = self.encode_inside(values)
+        if not kept.all():
+            wrong = np.atleast_1d(np.asarray(values))[~kept][0]
+            among = "" if self.step == 1 else f" in steps of {self.step}"
+            raise AlphabetError(
+                f"{wrong} is not in the alphabet ({several(int((~kept).sum()), 'such value')}): "
+                f"expected integers from {self.first} to {self.last}{among}."
+            )
+        return indices
+
+    def encode_inside(self, values: Any) -> Inside:
+        """Turn integers into indices and leave out all other numbers."""
+        array = np.atleast_1d(array_of(values))
+        if array.dtype.kind not in "iuf":
+            expected = f"expected integers, from {self.first} to {self.last}."
+            raise AlphabetError(f"got {shown(values)}, {kind_of(array)}; {expected}")
+        if array.dtype.kind == "f":  # at least doubles, which hold the ends
+            array = array.astype(np.result_type(array, np.float64))
+        kept = np.asarray((array >= self.first) & (array <= self.last) & (array == np.floor(array)))
+        # Integers from here on, and only those that are near: differences neither round nor wrap.
+        steps, rest = np.divmod(array[kept].astype(np.int64) - self.first, self.step)
+        kept[kept] = rest == 0
+        return Inside(steps[rest == 0], kept)
+
+    def decode(self, indices: ArrayLike) -> NDArray[Any]:
+        """Turn indices back into integers."""
+        return self.first + self.step * checked_indices(indices, self.size)
+
+    def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Return step * |i - j|."""
+        gap = np.subtract(first, second, dtype=np.float64)
+        return np.asarray(self.step * np.abs(gap))
+
+    def total_distance(self) -> FloatArray:
+        """Return step * (i(i+1) + (k-1-i)(k-i)) / 2 for each index i."""
+        refuse_vast(self)
+        left = np.arange(self.size, dtype=np.float64)
+        right = left[::-1]
+        return np.asarray(self.step * (left * (left + 1) + right * (right + 1)) / 2)
+
+    def transport(self, difference: FloatArray) -> float:
+        """Return the sum of |cumulative differences| times the step: what crosses each gap."""
+        return float(self.step * np.abs(np.cumsum(difference)[:-1]).sum())
+
+    def spec(self) -> Spec:
+        """Portable description."""
+        # A line without a unit is described as it was before lines had any: ids stay.
+        unit = {"unit": self.unit} if self.unit else {}
+        return {"kind": "linear", "first": self.first, "last": self.last, "step": self.step, **unit}
+
+    def __repr__(self) -> str:
+        unit = f", unit={self.unit!r}" if self.unit else ""
+        return f"Linear(first={self.first}, last={self.last}, step={self.step}{unit})"
+
+    def __str__(self) -> str:
+        by = "" if self.step == 1 else f" by {self.step}"
+        unit = f" [{self.unit}]" if self.unit else ""
+        return f"{self.first}..{self.last}{by}{unit}"
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """Labels without an order; two different labels are at distance 1.
+
+    >>> import freewill as fw
+    >>> menu = fw.Categorical(["yes", "no", "won't say"])
+    >>> menu.encode(["no", "yes"])
+    array([1, 0])
+    """
+
+    labels: tuple[str, ...]
+    plane: ClassVar[None] = None
+    axes: ClassVar[tuple[str, ...]] = ("value",)
+    unit: ClassVar[str] = ""
+    extent: ClassVar[tuple[()]] = ()
+    reach: ClassVar[tuple[()]] = ()
+
+    def __init__(self, labels: Iterable[str]) -> None:
+        # A set would have another order, hence other indices, on another machine.
+        if isinstance(labels, str | bytes | Mapping | Set) or not isinstance(labels, Iterable):
+            raise AlphabetError(f"labels={shown(labels)}: expected a list of texts, in order.")
+        try:
+            labels = tuple(labels)
+        except TypeError:  # an array without an axis
+            raise AlphabetError(f"labels={shown(labels)}: expected a list of texts.") from None
+        if not labels:
+            raise AlphabetError("labels=[]: an alphabet needs at least one value.")
+        seen: set[str] = set()
+        for label in labels:
+            if not isinstance(label, str):
+                raise AlphabetError(
+                    f"label {shown(label)}: labels are texts. For numbers, use Linear."
+                )
+            if label in seen:
+                raise AlphabetError(f"label {shown(label)} stands twice: labels must differ.")
+            seen.add(label)
+        try:
+            "".join(labels).encode()
+        except UnicodeEncodeError as error:
+            half = f"{error.object[error.start]!a}, half of a character"
+            message = f"a label has {half}, which no file can hold. Write the whole one."
+            raise AlphabetError(message) from None
+        object.__setattr__(self, "labels", labels)
+
+    @property
+    def size(self) -> int:
+        """How many labels there are, k."""
+        return len(self.labels)
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {label: index for index, label in enumerate(self.labels)}
+
+    def encode(self, values: Any) -> IntArray:
+        """Turn labels into indices."""
+        try:
+            values = [values] if isinstance(values, str | bytes) else list(values)
+        except TypeError:  # one value, and no list of them
+            values = [values]
+        indices, kept = self.encode_inside(values)
+        if not kept.all():
+            some = ", ".join(map(shown, self.labels[:5])) + (", ..." if self.size > 5 else "")
+            wrong = values[int(np.argmin(kept))]
+            expected = f"expected one of {some}.{closest(wrong, self.labels[:1000])}"
+            raise AlphabetError(f"{shown(wrong)} is not in the alphabet: {expected}")
+        return indices
+
+    def encode_inside(self, values: Iterable[Any]) -> Inside:
+        """Turn labels into indices and leave out those that are no labels of this alphabet."""
+        try:
+            given = iter(values)
+        except TypeError:
+            raise AlphabetError(f"values={shown(values)}: expected a list of labels.") from None
+        texts = (value if isinstance(value, str) else None for value in given)
+        # No label is None.
+        index: dict[Any, int] = self._index
+        indices = np.fromiter((index.get(text, -1) for text in texts), dtype=np.int64)
+        return Inside(indices[indices >= 0], np.asarray(indices >= 0))
+
+    def decode(self, indices: ArrayLike) -> NDArray[Any]:
+        """Turn indices back into labels."""
+        return np.array(self.labels)[checked_indices(indices, self.size)]
+
+    def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Return 0 for the same label and 1 for any other."""
+        return np.asarray(np.asarray(first) != np.asarray(second), dtype=np.float64)
+
+    def total_distance(self) -> FloatArray:
+        """Return k - 1 for every label."""
+        return np.full(self.size, self.size - 1.0)
+
+    def transport(self, difference: FloatArray) -> float:
+        """Return the total variation: every label is at distance 1 from every other."""
+        return float(np.abs(difference).sum() / 2)
+
+    def spec(self) -> Spec:
+        """Portable description."""
+        return {"kind": "categorical", "labels": list(self.labels)}
+
+    def __str__(self) -> str:
+        return several(self.size, "label")

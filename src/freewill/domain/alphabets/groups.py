@@ -16,6 +16,7 @@ import math
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain, product
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -29,10 +30,10 @@ from freewill.domain.alphabets.base import (
     Raster,
     attributes_of,
     has_raster,
+    headed,
     raster_of,
     readable,
 )
-from freewill.domain.alphabets.record_groups import RecordGroups, is_by_attribute
 from freewill.errors import AlphabetError, ParameterError, printable, several, shown
 
 Cells: TypeAlias = list[tuple[Any, ...]]
@@ -226,6 +227,74 @@ class Sets:
         return several(self.count, "group")
 
 
+@dataclass(frozen=True)
+class RecordGroups:
+    """Records together that are in the same group of every attribute, the last attribute fastest.
+
+    >>> import freewill as fw
+    >>> people = fw.Product(age=fw.Linear(0, 3), vote=fw.Categorical(["yes", "no"]))
+    >>> coarser(people, {"age": 2}).names
+    ('0..1, yes', '0..1, no', '2..3, yes', '2..3, no')
+    """
+
+    alphabet: Alphabet
+    parts: tuple[Any, ...]
+    """The groups of each attribute."""
+    what: ClassVar[str] = "group"
+
+    @property
+    def _counts(self) -> tuple[int, ...]:
+        return tuple(part.count for part in self.parts)
+
+    @property
+    def count(self) -> int:
+        """How many combinations of groups there are."""
+        return math.prod(self._counts)
+
+    @property
+    def which(self) -> IntArray:
+        """The group of each record."""
+        records: Any = self.alphabet
+        values = records.split(np.arange(records.size))
+        own = [part.which[places] for part, places in zip(self.parts, values, strict=True)]
+        return np.asarray(np.ravel_multi_index(own, self._counts))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the groups of all attributes."""
+        return tuple(map(", ".join, product(*(part.names for part in self.parts))))
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Those of the groups of each attribute, behind its name where there are several."""
+        return headed(
+            zip(attributes_of(self.alphabet), [own.heads for own in self.parts], strict=True)
+        )
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The same for people."""
+        return headed(
+            zip(attributes_of(self.alphabet), [own.axes for own in self.parts], strict=True)
+        )
+
+    def cells(self, places: IntArray) -> Cells:
+        """Return the cells of all attributes, one after the other."""
+        split = zip(self.parts, np.unravel_index(places, self._counts), strict=True)
+        columns = [part.cells(own) for part, own in split]
+        return [tuple(chain(*row)) for row in zip(*columns, strict=True)]
+
+    def texts(self, places: IntArray) -> list[list[str]]:
+        """Return the same as texts."""
+        split = zip(self.parts, np.unravel_index(places, self._counts), strict=True)
+        columns = [part.texts(own) for part, own in split]
+        return [list(chain(*row)) for row in zip(*columns, strict=True)]
+
+    def __str__(self) -> str:
+        parts = zip(attributes_of(self.alphabet), self.parts, strict=True)
+        return " x ".join(f"{name} in {part}" for name, part in parts)
+
+
 Groups: TypeAlias = Values | Blocks | Sets | RecordGroups
 
 
@@ -279,10 +348,11 @@ def coarser(alphabet: Alphabet, by: Any, rows: int | None = None) -> Groups:
     >>> str(coarser(fw.Grid(24, 16, cell=0.5), 12, 8))
     'districts of 12 x 8 cells'
     """
-    if rows is None and is_by_attribute(alphabet, by):
+    attributes = attributes_of(alphabet)
+    if rows is None and isinstance(by, Mapping) and by and by.keys() <= attributes.keys():
         parts = (
             coarser(own, by[name]) if name in by else Values(own)
-            for name, own in attributes_of(alphabet).items()
+            for name, own in attributes.items()
         )
         return RecordGroups(alphabet, tuple(parts))
     if isinstance(by, int | np.integer) and not isinstance(by, bool):

@@ -1,9 +1,9 @@
-"""Records of several named attributes, as of a person's answers to several questions."""
+"""Records of several named attributes, and how an alphabet of any kind is read."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -11,17 +11,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freewill.core.texts import is_whole_text
-from freewill.core.types import FloatArray, IntArray, Spec, is_number
+from freewill.core.types import FloatArray, IntArray, Spec, check_fields, is_number
 from freewill.domain.alphabets.base import (
     LARGEST,
     Alphabet,
+    Categorical,
     Inside,
+    Linear,
     checked_indices,
     checked_kind,
+    headed,
     readable,
     refuse_vast,
 )
-from freewill.errors import AlphabetError, closest, printable, raised_as, several, shown
+from freewill.domain.alphabets.grid import Grid
+from freewill.errors import (
+    AlphabetError,
+    SpecError,
+    closest,
+    none_of,
+    printable,
+    raised_as,
+    several,
+    shown,
+)
 
 Values = list[Any] | NDArray[Any]
 
@@ -113,11 +126,7 @@ class Product:
     @property
     def axes(self) -> tuple[str, ...]:
         """The names of the attributes; of one with several axes, each behind its name."""
-        return tuple(
-            name if len(alphabet.axes) == 1 else f"{name} {axis}"
-            for name, alphabet in self._pairs
-            for axis in alphabet.axes
-        )
+        return headed((name, alphabet.axes) for name, alphabet in self._pairs)
 
     def places(self, names: Iterable[str]) -> list[int]:
         """Return where attributes of these names stand, in the order of the product.
@@ -177,24 +186,19 @@ class Product:
 
     def encode(self, values: Any) -> IntArray:
         """Turn records into indices; one alone is a list of one."""
-        parts = []
-        for (name, alphabet), column in zip(self._pairs, self._columns(values), strict=True):
-            with raised_as(AlphabetError, f"attribute {printable(name)!r}: "):
-                parts.append(np.atleast_1d(alphabet.encode(column)))
-        return self.joined(parts)
+        return self.joined([np.atleast_1d(own) for own in self._each("encode", values)])
 
     def encode_inside(self, values: Any) -> Inside:
         """Turn records into indices and leave out those with a value outside, telling which."""
-        columns = self._columns(values)
-        kept, parts = np.ones(len(columns[0]), dtype=np.bool_), []
-        for (name, alphabet), column in zip(self._pairs, columns, strict=True):
+        each = list(self._each("encode_inside", values))
+        kept = np.all([inside.kept for inside in each], axis=0)
+        return Inside(self.joined([inside.indices[kept[inside.kept]] for inside in each]), kept)
+
+    def _each(self, encode: str, values: Any) -> Iterator[Any]:
+        """Yield what the alphabet of each attribute makes of its column; an error names it."""
+        for (name, alphabet), column in zip(self._pairs, self._columns(values), strict=True):
             with raised_as(AlphabetError, f"attribute {printable(name)!r}: "):
-                inside = alphabet.encode_inside(column)
-            places = np.zeros(len(kept), dtype=np.int64)
-            places[inside.kept] = inside.indices
-            parts.append(places)
-            kept &= inside.kept
-        return Inside(self.joined(parts)[kept], kept)
+                yield getattr(alphabet, encode)(column)
 
     def is_record(self, values: Any) -> bool:
         """Say whether something is one record, and no list of them."""
@@ -222,11 +226,9 @@ class Product:
         return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in self._pairs]
 
     def _row(self, record: Any, place: int) -> list[Any]:
-        names = list(self.attributes)
         if isinstance(record, Mapping):
-            return [record[name] for name in self._checked_fields(record, f"record {place}", names)]
-        whole = isinstance(record, tuple | list) and len(record) == len(names)
-        if not whole:
+            return [record[name] for name in self._checked_fields(record, f"record {place}")]
+        if not (isinstance(record, tuple | list) and len(record) == len(self._pairs)):
             raise AlphabetError(f"record {place} is {shown(record)}: expected {self._expected}.")
         return list(record)
 
@@ -235,8 +237,9 @@ class Product:
         names = ", ".join(self.attributes)
         return f"a dict with {names}, a tuple of these {len(self._pairs)} in this order, or columns"
 
-    def _checked_fields(self, given: Iterable[Any], what: str, names: list[str]) -> list[str]:
-        there = list(given)
+    def _checked_fields(self, given: Iterable[Any], what: str) -> list[str]:
+        """Return the names of all attributes after checking that these are they."""
+        names, there = list(self.attributes), list(given)
         missing = [name for name in names if name not in there]
         unknown = [name for name in there if name not in names]
         if missing:
@@ -253,23 +256,21 @@ class Product:
         return names
 
     def _from_columns(self, values: Any) -> list[Values]:
-        names = list(self.attributes)
-        if isinstance(values, Mapping):
-            self._checked_fields(values, "the table", names)
-        else:  # a frame may have more columns than these
-            there = getattr(values, "column_names", values.columns)
-            self._checked_fields([name for name in names if name in [*there]], "the table", names)
-        columns = [values[name] for name in names]
-        listed = [column if isinstance(column, list) else _plain(column) for column in columns]
-        lengths = {len(column) for column in listed}
-        if len(lengths) > 1:
-            counts = ", ".join(
-                f"{name} {len(own)}" for name, own in zip(names, listed, strict=True)
-            )
-            raise AlphabetError(
-                f"columns of several lengths ({counts}): expected one row a record."
-            )
-        return listed
+        there = values
+        if not isinstance(values, Mapping):  # a frame may have more columns than these
+            there = [*getattr(values, "column_names", values.columns)]
+            there = [name for name in self.attributes if name in there]
+        columns: dict[str, Values] = {}
+        for name in self._checked_fields(there, "the table"):
+            # Of a frame, an array of numbers, or a list of anything else.
+            array = values[name] if isinstance(values[name], list) else np.asarray(values[name])
+            plain = isinstance(array, list) or array.dtype.kind in "iuf"
+            columns[name] = array if plain else list(array.tolist())
+        if len({*map(len, columns.values())}) > 1:
+            counts = ", ".join(f"{name} {len(own)}" for name, own in columns.items())
+            message = f"columns of several lengths ({counts}): expected one row a record."
+            raise AlphabetError(message)
+        return [*columns.values()]
 
     def decode(self, indices: ArrayLike) -> NDArray[Any]:
         """Turn indices back into records: tuples in the order of the attributes."""
@@ -299,13 +300,11 @@ class Product:
         """Return the sum of the distances to all records, from those of the attributes."""
         weights = self._measured()
         refuse_vast(self)
-        total, size = np.zeros(self.sizes), self.size
-        for axis, (weight, (_, alphabet)) in enumerate(zip(weights, self._pairs, strict=True)):
-            shape = [1] * len(self.sizes)
-            shape[axis] = -1
-            own = weight * alphabet.total_distance() * (size / alphabet.size)
-            total += own.reshape(shape)
-        return total.ravel()
+        each = [
+            weight * alphabet.total_distance() * (self.size / alphabet.size)
+            for weight, (_, alphabet) in zip(weights, self._pairs, strict=True)
+        ]
+        return np.asarray(reduce(np.add.outer, each)).ravel()
 
     def transport(self, difference: FloatArray) -> None:
         """Return nothing, for no formula gives it; without weights it makes no sense."""
@@ -332,10 +331,8 @@ class Product:
         return " x ".join(f"{printable(name)} {alphabet}" for name, alphabet in self._pairs)
 
 
-def product_from_spec(
-    read: Callable[[Any], Alphabet], attributes: Any, weights: Any = None
-) -> Product:
-    """Rebuild a product from its description; `read` rebuilds an alphabet."""
+def _product(attributes: Any, weights: Any = None) -> Product:
+    """Rebuild a product from its description."""
     listed = attributes if isinstance(attributes, list) else [attributes]
     if not all(isinstance(one, dict) and "name" in one for one in listed):
         raise AlphabetError(
@@ -348,7 +345,9 @@ def product_from_spec(
         _check_name(name)
         if name in pairs:
             raise AlphabetError(f"attribute {shown(name)} comes twice: name each once.")
-        pairs[name] = read({field: given for field, given in one.items() if field != "name"})
+        pairs[name] = alphabet_from_spec(
+            {field: given for field, given in one.items() if field != "name"}
+        )
     return Product(pairs, weights=weights)
 
 
@@ -370,7 +369,39 @@ def _checked_weights(weights: Any, pairs: Mapping[str, Alphabet]) -> tuple[float
     return tuple(float(given[name]) for name in pairs)
 
 
-def _plain(column: Any) -> Values:
-    """Return a column of a frame as an array of numbers, or a list of anything else."""
-    array = np.asarray(column)
-    return array if array.dtype.kind in "iuf" else list(array.tolist())
+_NOTES = {
+    "labels": "a list of texts",
+    "unit": "what the integers count, such as year",
+    "cell": "km, or [width, height]; with bounds it follows from them",
+    "bounds": "[south, north, west, east] in degrees",
+    "mask": "cells left out, kept, left out, ... by turns, row by row from the south-west",
+    "attributes": "a list of alphabets, each with its name",
+    "weights": "what a unit of distance of each attribute counts",
+}
+
+
+_KINDS: dict[str, Callable[..., Any]] = {
+    "categorical": Categorical,
+    "linear": Linear,
+    "grid": Grid,
+    "product": _product,
+}
+
+
+def alphabet_from_spec(spec: Any) -> Alphabet:
+    """Rebuild an alphabet from its portable description.
+
+    O(values) for labels, O(1) for lines and boxes.
+
+    >>> import freewill as fw
+    >>> fw.alphabet_from_spec(fw.Linear(0, 9).spec()) == fw.Linear(0, 9)
+    True
+    """
+    kind = spec.get("kind") if isinstance(spec, dict) else spec
+    if not (isinstance(spec, dict) and isinstance(kind, str) and kind in _KINDS):
+        raise SpecError(none_of("alphabet kind", kind, _KINDS))
+    fields = {name: value for name, value in spec.items() if name != "kind"}
+    check_fields(fields, _KINDS[kind], f"a {kind} alphabet", _NOTES)
+    with raised_as(SpecError, f"{kind} alphabet: "):
+        alphabet: Alphabet = _KINDS[kind](**fields)
+    return alphabet

@@ -6,14 +6,15 @@ procedure as a contract, which the JavaScript client follows to the last bit.
 """
 
 import math
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.core.types import PackedBits
-from freewill.domain.draws.sources import Source
+from freewill.core.types import BoolArray, FloatArray, IntArray, PackedBits, slices
+from freewill.domain.draws.sources import GeneratorBytes, Source
 from freewill.errors import LawError
 
 _SPARE = 64
@@ -32,6 +33,15 @@ _BUSY = 6
 """Digits before which hardly a word of 64 comparisons is decided."""
 _SPARSE = 0.7
 """Share of words with an open comparison below which only those go on."""
+
+DOUBT = 2.0**-40
+"""How close a word and a chance may come for doubles to be trusted no longer.
+
+A word rounded to a double is off by 2^-53, what it leaves open by 2^-64. A chance made of an
+exponential, a logarithm and five more operations is off by some 2^-47 at most, for what an
+exponent's rounding does to e^-x is x e^-x < 1 such rounding."""
+_BITS = 1 << 18
+"""Bits of reports that are drawn in one go, and stay in the processor's cache."""
 
 
 class Dyadic(NamedTuple):
@@ -280,6 +290,16 @@ class Chance(Dyadic):
 HALF = Chance(1, 1)
 
 
+def rare(x: Dyadic, times: int = 1, others: int = 1, whole: int = 1, more: int = 0) -> Chance:
+    """Return times a / (whole + others a), a = e^-x, rounded up, to privacy.
+
+    >>> round(rare(Dyadic.of(1.0)).nearest, 6)          # 1 / (1 + e)
+    0.268941
+    """
+    bits = precision(x, more)
+    return Chance.up(*share(exponential(x, bits), times, others, whole), bits)
+
+
 def share(a: Exponential, times: int = 1, others: int = 1, whole: int = 1) -> tuple[int, int]:
     """Return times a / (whole + others a), numerator and shift, by one division that rounds down.
 
@@ -288,3 +308,83 @@ def share(a: Exponential, times: int = 1, others: int = 1, whole: int = 1) -> tu
     below_one = (others * a.total) >> a.halvings
     quotient = ((times * a.total) << a.working) // ((whole << a.working) + below_one)
     return quotient, a.working + a.halvings
+
+
+def aligned(*chances: Chance) -> list[tuple[int, int]]:
+    """Return whole numbers in the proportions of yes and no, all over the same power of two."""
+    scale = max(chance.shift for chance in chances)
+    yes = [chance.numerator << scale - chance.shift for chance in chances]
+    return [(one, (1 << scale) - one) for one in yes]
+
+
+def difference(first: Chance, second: Chance) -> float:
+    """Return the difference of two chances, rounded once."""
+    (one, rest), (other, _) = aligned(first, second)
+    return (one - other) / (one + rest)
+
+
+Exact = Callable[[int], Chance]
+"""The chance of a row, in whole numbers."""
+
+
+def coins(chances: FloatArray, exact: Exact, rng: np.random.Generator) -> BoolArray:
+    """Toss a coin for each row, of a chance that is known as a double and, if need be, exactly.
+
+    A coin compares the binary digits of a uniform number U with those of its chance. The first 64
+    digits of U are drawn as a word, and the chance is known as a double; unless both are next to
+    each other, the word decides. Where they are, the chance is computed in whole numbers, and the
+    digits that were drawn are compared with its digits, further ones as needed: the law is that of
+    `Chance.coin`, to the last digit, and hardly any chance is ever written out.
+
+    >>> several = coins(np.array([0.0, 0.25, 1.0]), lambda row: Chance(row**2, 2),
+    ...                 np.random.default_rng(5))
+    >>> several.tolist()
+    [False, False, True]
+    """
+    words = rng.integers(0, 2**64, size=chances.size, dtype=np.uint64)
+    return decided(words, chances, DOUBT, exact, rng)
+
+
+def decided(
+    words: NDArray[np.uint64],
+    chances: FloatArray,
+    doubt: float | FloatArray,
+    exact: Exact,
+    rng: np.random.Generator,
+) -> BoolArray:
+    """Say of each row whether U is below its chance, the first 64 binary digits of U given."""
+    with np.errstate(invalid="ignore"):
+        margin = words * 2.0**-64 - chances
+        result = margin < 0
+        doubtful = ~(np.abs(margin) > doubt)
+    for row in np.flatnonzero(doubtful).tolist():
+        source = GeneratorBytes(rng, int(words[row]).to_bytes(8, "big"))
+        result[row] = exact(row).coin(source)
+    return np.asarray(result)
+
+
+def bits(
+    truth: IntArray,
+    size: int,
+    own: FloatArray,
+    other: FloatArray,
+    exact: Callable[[int, bool], Chance],
+    rng: np.random.Generator,
+) -> PackedBits:
+    """Draw a bit for every value of each row: the own by one chance of the row, all others by one.
+
+    `exact` gives the chance of a row's own bit, or of its others.
+    """
+    packed = np.empty((truth.size, -(-size // 8)), dtype=np.uint8)
+    for rows in slices(truth.size, max(1, _BITS // size)):
+        values = truth[rows]
+        chances = np.repeat(other[rows, None], size, axis=1)
+        chances[np.arange(values.size), values] = own[rows]
+
+        def chance(place: int, start: int = rows.start, values: IntArray = values) -> Chance:
+            row, value = divmod(place, size)
+            return exact(start + row, bool(values[row] == value))
+
+        drawn = coins(chances.ravel(), chance, rng).reshape(chances.shape)
+        packed[rows] = np.packbits(drawn, axis=1, bitorder="little")
+    return packed

@@ -4,6 +4,8 @@ With a = e^-lambda, a step is 0 with probability (1 - a) / (1 + a) and +-(1 + t)
 P(t = j) = (1 - a) a^j. The binary digits of t are independent: digit i is 1 with odds a^(2^i).
 """
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
@@ -12,12 +14,25 @@ from typing import Any
 import numpy as np
 
 from freewill.core.types import BoolArray, FloatArray, IntArray, slices
-from freewill.domain.draws.chance import HALF, Chance, Dyadic, exponential, precision, share
+from freewill.domain.draws.chance import (
+    HALF,
+    Chance,
+    Dyadic,
+    Exact,
+    coins,
+    decided,
+    exponential,
+    precision,
+    share,
+)
 from freewill.domain.draws.sources import GeneratorBytes, Source
+from freewill.errors import ParameterError, shown
 
 _SLACK = 64
 _LEAST_BLOCK = 3
 """Digits are drawn up to the power of two at which lambda 2^L is 8 to 16."""
+_POWER = 2.0**-40
+"""How close, relative, an exponent may come to a power of two and still be trusted to be below."""
 
 
 def block_length(log2: Any) -> IntArray:
@@ -322,3 +337,142 @@ class LatticeNoise:
         # Squares that vanish change G by less than 1e-160.
         length = np.sqrt((columns * width) ** 2 + (rows * height) ** 2)
         return linear, np.exp(np.minimum(linear - length, 0.0))
+
+
+def steps(
+    exponents: FloatArray,
+    size: int | None,
+    exact: Callable[[int], TwoSided],
+    rng: np.random.Generator,
+) -> IntArray:
+    """Draw a two-sided geometric step for each row, e^-exponent its ratio (`TwoSided.step`).
+
+    On a line of `size` places or, without one, on an endless line.
+    """
+    count, rows = exponents.size, np.arange(exponents.size)
+    lengths = (
+        _lengths(exponents, exact) if size is None else np.full(count, (size - 2).bit_length())
+    )
+    far = np.zeros(count, dtype=np.int64)
+    with np.errstate(over="ignore", under="ignore"):
+        for place in range(int(lengths.max(initial=0))):
+            some = rows[lengths > place]
+            odds = np.exp(-np.ldexp(exponents[some], place))
+            drawn = coins(odds / (1 + odds), _digit(exact, some, place), rng)
+            far[some] |= drawn.astype(np.int64) << place
+        past = rows if size is None else rows[lengths > 0]
+        while past.size:
+            chances = np.exp(-np.ldexp(exponents[past], lengths[past]))
+            past = past[coins(chances, _beyond(exact, past), rng)]
+            if size is not None:
+                far[past] = np.left_shift(1, lengths[past])
+                break
+            far[past] += np.left_shift(1, lengths[past])
+        odds = np.exp(-exponents)
+        moved = coins(2 * odds / (1 + odds), lambda row: exact(row).move, rng)
+    upward = rng.integers(0, 2, size=count, dtype=np.uint8).view(np.bool_)
+    return np.where(upward, far + 1, -far - 1) * moved
+
+
+def _digit(exact: Callable[[int], TwoSided], rows: IntArray, place: int) -> Exact:
+    """Return the chances of a digit of some rows."""
+    return lambda row: exact(int(rows[row])).digits[place]
+
+
+def _beyond(exact: Callable[[int], TwoSided], rows: IntArray) -> Exact:
+    """Return the chances of some rows to pass a block."""
+    return lambda row: exact(int(rows[row])).beyond or SURE
+
+
+def _lengths(exponents: FloatArray, exact: Callable[[int], TwoSided]) -> IntArray:
+    """Return how many digits a block of an endless line has, as `TwoSided.of` counts them."""
+    fraction, power = np.frexp(exponents)
+    lengths = block_length(power.astype(np.int64) - 1)
+    near = np.minimum(2 * fraction - 1, 1 - fraction) < _POWER
+    for row in np.flatnonzero(near).tolist():
+        lengths[row] = len(exact(row).digits)
+    return lengths
+
+
+def _axis(
+    exact: Callable[[int], LatticeNoise], rows: IntArray, axis: int
+) -> Callable[[int], TwoSided]:
+    """Return the steps of some rows along an axis."""
+    return lambda row: exact(int(rows[row])).steps[axis]
+
+
+def offsets(
+    epsilons: FloatArray,
+    cell: tuple[float, float],
+    reach: tuple[int, int],
+    exact: Callable[[int], LatticeNoise],
+    rng: np.random.Generator,
+) -> IntArray:
+    """Draw an offset of planar noise for each row, [columns or rows, row], clipped to `reach`.
+
+    Proposed by steps along both axes, and accepted by a coin, as `LatticeNoise.draw` does.
+    """
+    sides = np.outer(cell, epsilons)
+    slopes = sides * np.sqrt(0.5)
+    result, left = np.empty((2, epsilons.size), dtype=np.int64), np.arange(epsilons.size)
+    while left.size:
+        axes = (steps(slopes[a, left], None, _axis(exact, left, a), rng) for a in (0, 1))
+        proposed = np.stack(list(axes))
+        far = np.abs(proposed).astype(np.float64)
+        linear = (far * slopes[:, left]).sum(axis=0)
+        length = np.hypot(*(far * sides[:, left]))
+        words = rng.integers(0, 2**64, size=left.size, dtype=np.uint64)
+
+        def acceptance(place: int, proposed: IntArray = proposed, left: IntArray = left) -> Chance:
+            columns, rows = np.abs(proposed[:, place]).tolist()
+            return exact(int(left[place])).acceptance(columns, rows)
+
+        chances = np.exp(np.minimum(linear - length, 0.0))
+        taken = decided(words, chances, DOUBT * (1 + linear), acceptance, rng)
+        result[:, left[taken]] = proposed[:, taken]
+        left = left[~taken]
+    furthest = np.array(reach)[:, None]
+    return np.clip(result, -furthest, furthest)
+
+
+LEAST_EPSILON, LARGEST_EPSILON = 1e-3, 100.0
+"""Between them noise is neither larger than any survey nor none at all."""
+
+
+@dataclass(frozen=True)
+class CountNoise:
+    """Whole numbers z with P(z) = (1 - a) / (1 + a) a^|z|, a = e^(-epsilon / 2), one a cell.
+
+    One person who answers otherwise leaves a cell and enters another: two counts change by 1, and
+    the odds of all noisy counts by e^epsilon at most, which two cells reach. The draws are exact
+    (`TwoSided`).
+
+    >>> noise = CountNoise(1.0)
+    >>> noise.many(3, np.random.default_rng(1)), round(noise.variance, 2)
+    (array([ 3, -1,  0]), 7.84)
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if not LEAST_EPSILON <= self.epsilon <= LARGEST_EPSILON:
+            raise ParameterError(
+                f"epsilon={shown(self.epsilon)} for published counts: expected "
+                f"{LEAST_EPSILON:g} to {LARGEST_EPSILON:g} (the larger, the less private). The "
+                f"noise of a count has a standard deviation of about 2.8 / epsilon."
+            )
+
+    @cached_property
+    def steps(self) -> TwoSided:
+        """What draws them, epsilon / 2 its exponent."""
+        exponent = shortened(self.epsilon).doubled(-1)
+        return TwoSided.of(exponent, precision(exponent))
+
+    @property
+    def variance(self) -> float:
+        """Variance of the noise of a cell, 2 a / (1 - a)^2."""
+        return 0.5 / math.sinh(self.epsilon / 4) ** 2
+
+    def many(self, count: int, rng: np.random.Generator) -> IntArray:
+        """Draw the noise of so many cells."""
+        return self.steps.many(count, rng).signed

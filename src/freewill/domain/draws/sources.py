@@ -104,11 +104,11 @@ _WORDS = (np.uint8, np.uint16, np.uint32, np.uint64)
 
 
 class SystemGenerator(np.random.Generator):
-    """Draws what mechanisms draw (`integers`), `permutation`, `random` and `standard_exponential`.
+    """Draws what mechanisms draw (`integers`), `permutation` and `random`.
 
     Each number comes from fresh bytes of the operating system. All other methods are NumPy's, on
     a generator that is seeded by the system. Integers are exactly uniform, and `draws` makes every
-    report of integers alone; the two kinds of doubles are as accurate as NumPy's.
+    report of integers alone; doubles are as accurate as NumPy's.
 
     >>> rng = SystemGenerator()
     >>> bool(np.all(rng.random(1000) < 1)), sorted(rng.permutation(3).tolist())
@@ -121,10 +121,6 @@ class SystemGenerator(np.random.Generator):
     def random(self, size: Any = None) -> Any:  # type: ignore[override]
         """Return multiples of 2^-53 in [0, 1)."""
         return (_drawn(np.uint64, size) >> np.uint64(11)) * 2.0**-53
-
-    def standard_exponential(self, size: Any = None) -> Any:  # type: ignore[override]
-        """Return -log(1 - U) for uniform U."""
-        return -np.log1p(-self.random(size))
 
     def integers(  # type: ignore[override]
         self, low: int, high: int | None = None, size: Any = None, dtype: Any = np.int64

@@ -11,10 +11,26 @@ was meant, or an epsilon of 45. Two things tell, under a uniform prior:
 
 The chance is an average: a law that sends "no" whatever the truth has a chance of 1 at one value,
 and hides everything.
+
+A report of several attributes is audited attribute by attribute. It has the law P(y | x) = product
+over i of P_i(y_i | x_i), and every output of one attribute may stand beside every output of
+another. So the worst report is made of the worst outputs of all attributes, and the worst two
+records of the values that these tell apart best:
+
+    max over y, x, x' of log P(y | x) / P(y | x')  =  sum over i of the same maximum of P_i,
+
+k_1 + .. + k_d numbers an output where pairs of records would be k^2. A report of one attribute that
+was drawn, P(i, y | x) = P_i(y | x_i) / m, tells as much as the attribute of which most is told:
+there the maximum takes the place of the sum. Where people choose among several mechanisms for an
+attribute, the least private counts. Per unit of a distance that is a sum of weighted ones,
+sum r_i <= max (r_i / (w_i d_i)) sum w_i d_i: of both kinds the epsilon is the largest of those of
+the attributes by their weights, which records reach that differ in one attribute alone.
 """
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -22,15 +38,9 @@ import numpy as np
 from freewill.core.presented import Presented
 from freewill.core.texts import behind, per
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.guarantees.attributes import (
-    audit_attributes,
-    exact_attributes,
-    is_joint,
-    typical_exponent,
-)
-from freewill.domain.guarantees.epsilon import Audit, audit_epsilon
-from freewill.domain.guarantees.exact import ExactAudit, exact_audit
-from freewill.domain.guarantees.pairs import PairAudit, audit_pairs
+from freewill.domain.guarantees.epsilon import Audit, PairAudit, audit_epsilon, audit_pairs
+from freewill.domain.guarantees.exact import ExactAudit, common, exact_audit
+from freewill.domain.guarantees.logarithms import widest
 from freewill.domain.guarantees.promises import (
     LOSS_ROUNDING,
     AdversaryLoss,
@@ -39,7 +49,7 @@ from freewill.domain.guarantees.promises import (
     Promise,
     as_times,
 )
-from freewill.errors import ParameterError, shown
+from freewill.errors import LawError, ParameterError, raised_as, shown
 
 MOST_TRUTH = 0.9
 """Chance of sending the true value above which a promise is empty."""
@@ -47,6 +57,76 @@ MOST_EXPONENT = 5.0
 """Logarithm of the odds between two typical values above which it is."""
 _FITTING = 1e-12
 """By how much, relative, a user's loss may pass its limit: the rounding of its own sum."""
+_DIGITS = 200
+"""Of sums of exact epsilons, rounded up."""
+
+
+@dataclass(frozen=True)
+class JointAudit(Audit):
+    """The audit of a report of several attributes, and that of each attribute by itself.
+
+    `parts` holds each attribute to its own promise. `first`, `second` and `output` have an entry an
+    attribute: together they are the records that are told apart best.
+
+    >>> import freewill as fw
+    >>> coin = fw.Categorical(["yes", "no"])
+    >>> audit = fw.audit(fw.Each(tax=fw.KRR(coin, 1.0), road=fw.KRR(coin, 2.0)))
+    >>> audit.holds, round(audit.epsilon, 6), [(name, str(one.claim)) for name, one in audit.parts]
+    (True, 3.0, [('tax', '1-LDP'), ('road', '2-LDP')])
+    """
+
+    parts: tuple[tuple[str, Audit], ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is true, and so is that of each attribute."""
+        return super().holds and all(own.holds for _, own in self.parts)
+
+    def __str__(self) -> str:
+        unit = f" {per(self.claim.unit)}" if self.claim.kind == "geo" else ""
+        each = ", ".join(f"{n} {own.row()[1]} ({own._verdict()})" for n, own in self.parts)
+        return (
+            f"claimed {self.claim.kind} epsilon {self.claim.epsilon:.9g}{unit} in all: "
+            f"{self._verdict(', and it is tight')}. The law gives {self.epsilon:.9g}{unit}, "
+            f"between {self.first} and {self.second}. By attribute: {each}.{self._warned}"
+        )
+
+    def row(self) -> list[str]:
+        """Return the claim, what the law gives, the verdict, and what each attribute's gives."""
+        claim, given, verdict, _ = super().row()
+        return [claim, given, verdict, ", ".join(f"{n} {own.row()[1]}" for n, own in self.parts)]
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the outcome for JSON, each attribute's own beside it."""
+        each = {name: own.describe() for name, own in self.parts}
+        return {**super().describe(), "attributes": each}
+
+
+@dataclass(frozen=True)
+class ExactJointAudit(ExactAudit):
+    """What the sampler's own numbers prove of all attributes together, and of each by itself.
+
+    >>> import freewill as fw
+    >>> coin = fw.Categorical(["yes", "no"])
+    >>> fw.audit(fw.Each(tax=fw.KRR(coin, 1.0), road=fw.KRR(coin, 2.0)), exact=True).row()[:3]
+    ['3-LDP in all', '3, within the claim by ... of it', 'PROVED']
+    """
+
+    parts: tuple[tuple[str, ExactAudit], ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the claim is proved, and so is that of each attribute."""
+        return super().holds and all(own.holds for _, own in self.parts)
+
+    def __str__(self) -> str:
+        each = (f"{name} {own.epsilon:.9g} ({own.row()[2]})" for name, own in self.parts)
+        return f"{super().__str__()} By attribute: {', '.join(each)}."
+
+    def describe(self) -> dict[str, Any]:
+        """Describe the outcome for JSON, each attribute's own beside it."""
+        each = {name: own.describe() for name, own in self.parts}
+        return {**super().describe(), "attributes": each}
 
 
 @dataclass(frozen=True)
@@ -166,7 +246,7 @@ def audit(
     held: Any = mechanism.guarantee() if claim is None else claim
     if not isinstance(held, Guarantee | AdversaryLoss):
         raise ParameterError(f'claim={shown(held)}: expected a promise, as Guarantee("ldp", 1.5).')
-    if is_joint(mechanism):
+    if hasattr(mechanism, "audited"):
         return _of_attributes(mechanism, held, exact)  # type: ignore[no-any-return]
     if isinstance(held, Guarantee):
         held = held.within(mechanism.alphabet)
@@ -197,25 +277,137 @@ def _of_survey(survey: Any, claim: Any, exact: Any, choice: Any) -> PairAudit:
 
 def _of_attributes(mechanism: Any, claim: Any, exact: bool) -> Any:
     """Audit attribute by attribute, and say of which one the promise is empty."""
-    if exact or not isinstance(claim, Guarantee):
-        outcome: Any = exact_attributes(mechanism, claim, exact_audit)
-    else:
-        outcome = audit_attributes(mechanism, claim, audit_epsilon)
+    if not isinstance(claim, Guarantee):
+        raise ParameterError(
+            f"claim {claim.short}: {mechanism} promises an epsilon of each attribute, and no "
+            f"adversary's loss. Audit the attribute's own mechanism for that."
+        )
+    outcome: Any = (_prove_attributes if exact else _audit_attributes)(mechanism, claim)
+    attributes = mechanism.alphabet.attributes
     warnings = [
         f"{name}: {warning}"
         for name, own in outcome.parts
         for warning in (
             *[one for part, _ in mechanism.audited()[name] for one in _truth_warnings(part)],
-            *_odds_warnings(own.claim, mechanism.alphabet.attributes[name]),
+            *_odds_warnings(own.claim, attributes[name]),
         )
     ]
-    exponent = typical_exponent(mechanism, claim, typical_distance)
+    parts = getattr(claim, "parts", ())
+    exponents = [own.epsilon * _typically_apart(own, attributes[name]) for name, own in parts]
+    together = max if mechanism.sends == "one" else sum
+    exponent = float(together(exponents)) if parts else claim.epsilon
     if not warnings and claim.kind == "ldp" and exponent > MOST_EXPONENT:
         warnings = [
             f"epsilon {exponent:.4g} of all attributes together makes one of two typical "
             f"records seem {_odds(exponent)}."
         ]
     return replace(outcome, warnings=tuple(warnings))
+
+
+def _attributes(
+    mechanism: Any, claim: Guarantee
+) -> tuple[dict[str, list[tuple[Any, Guarantee]]], Mapping[str, float], bool]:
+    """Return what each attribute may be reported by and is promised, and how epsilons make one.
+
+    That is: divided by their weights, and the largest of them or, where it is not, their sum.
+    """
+    alphabet = mechanism.alphabet
+    if claim.kind == "geo" and alphabet.weights is None:
+        raise ParameterError(
+            f"claim {claim.short} about {alphabet}, whose records have no distance: give "
+            f"the product weights=..., or claim an epsilon of LDP."
+        )
+    weights = alphabet.weights if claim.kind == "geo" else dict.fromkeys(alphabet.attributes, 1.0)
+    members = {
+        name: [(part, promise.within(part.alphabet)) for part, promise in own]
+        for name, own in mechanism.audited().items()
+    }
+    return members, weights, claim.kind == "geo" or mechanism.sends == "one"
+
+
+def _claim_on(part: Any, claim: Guarantee) -> Guarantee:
+    """Return a claim of the same kind about one attribute."""
+    return Guarantee(claim.kind, claim.epsilon, part.alphabet.unit if claim.kind == "geo" else "")
+
+
+def _audit_attributes(mechanism: Any, claim: Guarantee) -> JointAudit:
+    """Find the worst records and the worst report, by an audit of each attribute."""
+    attributes, weights, largest = _attributes(mechanism, claim)
+    audits, parts = {}, []
+    for name, members in attributes.items():
+        with raised_as(LawError, f"attribute {name!r}: "):
+            every = [audit_epsilon(part, _claim_on(part, claim)) for part, _ in members]
+            own = [
+                replace(one if held.kind == claim.kind else audit_epsilon(part, held), claim=held)
+                for one, (part, held) in zip(every, members, strict=True)
+            ]
+        worst = max(range(len(every)), key=lambda place: every[place].epsilon)
+        audits[name] = replace(every[worst], most=max(one.at_most for one in every))
+        parts.append((name, next((one for one in own if not one.holds), own[worst])))
+
+    def total(field: str) -> float:
+        each = [getattr(own, field) / weights[name] for name, own in audits.items()]
+        # A sum is rounded once, so that no sum of epsilons exceeds that of the promises.
+        return max(each) if largest else math.fsum(each)
+
+    told = [max(audits, key=lambda n: audits[n].epsilon / weights[n])] if largest else list(audits)
+    alphabet = mechanism.alphabet
+    rest = dict(zip(alphabet.attributes, alphabet.decode([0])[0], strict=True))
+    first, second, output = (
+        {name: getattr(audits[name], field) for name in told}
+        for field in ("first", "second", "output")
+    )
+    return JointAudit(
+        claim,
+        total("epsilon"),
+        total("resolution"),
+        {**rest, **first},
+        {**rest, **second},
+        output,
+        total("at_most"),
+        parts=tuple(parts),
+    )
+
+
+def _prove_attributes(mechanism: Any, claim: Guarantee) -> ExactJointAudit:
+    """Prove what is promised of all attributes from what is proved of each.
+
+    An epsilon per unit of distance counts over the largest distance of its attribute: more than
+    that no two of its values are told apart.
+    """
+    attributes, weights, largest = _attributes(mechanism, claim)
+    audits: dict[str, list[tuple[ExactAudit, Decimal]]] = {}
+    parts: list[tuple[str, ExactAudit]] = []
+    for name, members in attributes.items():
+        every, own = [], []
+        for part, promise in members:
+            with raised_as(LawError, f"attribute {name!r}: "):
+                proved = measured = exact_audit(part, promise)
+                if claim.kind == "geo" and promise.kind != "geo":
+                    measured = exact_audit(part, _claim_on(part, claim))
+            far = claim.kind != "geo" and promise.kind == "geo" and proved.realised.is_finite()
+            every.append((measured, Decimal(widest(part.alphabet) if far else 1.0)))
+            own.append(proved)
+        worst = max(range(len(own)), key=lambda n: every[n][0].realised * every[n][1])
+        audits[name] = every
+        parts.append((name, next((one for one in own if not one.holds), own[worst])))
+
+    def total(read: Callable[[ExactAudit], Decimal]) -> Decimal:
+        with localcontext(Context(prec=_DIGITS, rounding=ROUND_CEILING)):
+            each = [
+                max(read(one) * far for one, far in every) / Decimal(weights[name])
+                for name, every in audits.items()
+            ]
+            return max(each) if largest else sum(each, Decimal(0))
+
+    return ExactJointAudit(
+        claim,
+        total(lambda own: own.realised),
+        **common([one for every in audits.values() for one, _ in every]),
+        argued=" ".join(f"{name}: {own.argued.strip()}" for name, own in parts if own.argued),
+        least=total(lambda own: own.realised if own.least is None else own.least),
+        parts=tuple(parts),
+    )
 
 
 def _audit_loss(mechanism: Any, claim: AdversaryLoss) -> LossAudit:
@@ -238,6 +430,11 @@ def typical_distance(alphabet: Alphabet) -> float:
         return float(alphabet.total_distance().mean()) / alphabet.size
 
 
+def _typically_apart(claim: Guarantee, alphabet: Alphabet) -> float:
+    """Return how often an epsilon counts between two typical values: over a distance, or once."""
+    return typical_distance(alphabet) if claim.kind == "geo" else 1.0
+
+
 def chance_of_truth(mechanism: Any) -> float | None:
     """Return the chance that a report tells the true value under a uniform prior, if known.
 
@@ -249,8 +446,8 @@ def chance_of_truth(mechanism: Any) -> float | None:
     """
     chances = getattr(mechanism, "truths", lambda: None)()
     guessed = getattr(mechanism, "guessed", lambda: None)()
-    averages = [] if chances is None else [float(np.mean(chances))]
-    return max(averages + ([] if guessed is None else [guessed]), default=None)
+    known = [float(np.mean(some)) for some in (chances, guessed) if some is not None]
+    return max(known, default=None)
 
 
 def _truth_warnings(mechanism: Any) -> list[str]:
@@ -267,7 +464,7 @@ def _truth_warnings(mechanism: Any) -> list[str]:
 
 def _odds_warnings(claim: Guarantee, alphabet: Alphabet) -> list[str]:
     """Say if two typical values may be told apart with next to certainty."""
-    apart = typical_distance(alphabet) if claim.kind == "geo" else 1.0
+    apart = _typically_apart(claim, alphabet)
     exponent = claim.epsilon * apart
     if alphabet.size < 2 or not exponent > MOST_EXPONENT:
         return []

@@ -2,9 +2,14 @@
 
 Each pair is judged at its own distance: log P(y | x) - log P(y | x') is known up to the rounding of
 its two terms, which is little beside a large distance and may be all there is at a small one.
+
+The choice of a mechanism travels in clear beside its report, and a promise is about the report
+alone. Where people of value x choose mechanism m with the chance c_m(x), what leaves a device has
+the law c_m(x) P_m(y | x): the audit of the pair finds what the two tell together.
 """
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,10 +18,17 @@ import numpy as np
 
 from freewill.core.presented import Presented
 from freewill.core.texts import per
-from freewill.core.types import FloatArray, IntArray, Reports, slices
-from freewill.domain.alphabets.base import Alphabet, is_line
-from freewill.domain.guarantees.promises import HIDDEN, Guarantee, Outcome, claim_rounding
-from freewill.errors import LawError, several
+from freewill.core.types import FloatArray, IntArray, Reports, numbers, slices
+from freewill.domain.alphabets.base import Alphabet, is_line, readable
+from freewill.domain.guarantees.promises import (
+    HIDDEN,
+    Guarantee,
+    Outcome,
+    Promise,
+    as_times,
+    claim_rounding,
+)
+from freewill.errors import LawError, ParameterError, printable, several, shown
 
 AUDIT_ENTRIES = 1 << 22
 """Entries of the law looked at in one go: 32 MiB."""
@@ -126,8 +138,7 @@ def worst_case(
     """
     alphabet: Alphabet = mechanism.alphabet
     geo = kind == "geo" and alphabet.size > 1
-    pairs = geo and not is_line(alphabet)
-    work = float(len(outputs)) * alphabet.size ** (2 if pairs else 1)
+    work = float(len(outputs)) * alphabet.size ** (2 if geo and not is_line(alphabet) else 1)
     if work > _AUDIT_LIMIT:
         raise LawError(
             f"an audit of {several(len(outputs), 'output')} over "
@@ -135,12 +146,16 @@ def worst_case(
             f"{work:.1g} numbers, more than {_AUDIT_LIMIT:.0g}. "
             f"Audit the same mechanism on a smaller alphabet."
         )
-    worst = NOTHING
+    worst = Worst(-math.inf, 0.0, -math.inf, 0, 0, 0)
     for part in slices(len(outputs), AUDIT_ENTRIES // alphabet.size):
         rows = Rows.of(mechanism, outputs[part])
         rows = rows if log_choice is None else rows.chosen(log_choice)
-        search = rows.worst_pair if pairs else rows.worst_neighbours if geo else rows.worst_output
-        worst = worse(worst, search(alphabet), part.start)
+        for first, second, distance in rows.pairs(alphabet, geo):
+            other = rows.worst(first, second, distance)
+            most = max(worst.most, other.most)
+            if other.least > worst.least:
+                worst = other._replace(output=other.output + part.start)
+            worst = worst._replace(most=most)
     return worst
 
 
@@ -161,18 +176,6 @@ class Worst(NamedTuple):
     def least(self) -> float:
         """What the epsilon is at least."""
         return self.epsilon - self.resolution
-
-
-NOTHING = Worst(-math.inf, 0.0, -math.inf, 0, 0, 0)
-"""Before any pair was looked at."""
-
-
-def worse(worst: Worst, other: Worst, shift: int = 0) -> Worst:
-    """Return the worse of two, the second's outputs counted from `shift` on."""
-    most = max(worst.most, other.most)
-    if other.least > worst.least:
-        return other._replace(most=most, output=other.output + shift)
-    return worst._replace(most=most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,33 +214,26 @@ class Rows:
         """Whether some value excludes some output."""
         return bool(np.any(np.isneginf(self.logs)))
 
-    def worst_output(self, alphabet: Alphabet) -> Worst:
-        """Find max over y, x, x' of log P(y|x) - log P(y|x')."""
-        table = self.logs if self.numbers is None else self.numbers
-        first, second = table.argmax(axis=1), table.argmin(axis=1)
-        worst = self._worst(first[:, None], second[:, None], np.ones(1), paired=True)
-        return worst._replace(first=int(first[worst.output]), second=int(second[worst.output]))
+    def pairs(self, alphabet: Alphabet, geo: bool) -> Iterator[tuple[IntArray, IntArray, Any]]:
+        """Yield pairs of values, [value] or [output, value], and their distances.
 
-    def worst_neighbours(self, alphabet: Alphabet) -> Worst:
-        """Compare neighbours only: on a line, distances add up along the way between two values."""
-        left = np.arange(alphabet.size - 1)
-        worst = self._worst(left + 1, left, alphabet.distance(left, left + 1))
-        return worst._replace(second=worst.first + 1)
+        Without distances those that each output tells apart best. On a line neighbours suffice, for
+        distances add up along the way between two values.
+        """
+        if not geo:
+            table = self.logs if self.numbers is None else self.numbers
+            yield table.argmax(axis=1)[:, None], table.argmin(axis=1)[:, None], np.ones(1)
+        elif is_line(alphabet):
+            left = np.arange(alphabet.size - 1)
+            yield left, left + 1, alphabet.distance(left, left + 1)
+        else:
+            for value in range(alphabet.size - 1):
+                others = np.arange(value + 1, alphabet.size)
+                yield np.array([value]), others, alphabet.distance(value, others)
 
-    def worst_pair(self, alphabet: Alphabet) -> Worst:
-        """Compare all pairs of values."""
-        worst = NOTHING
-        for value in range(alphabet.size - 1):
-            others = np.arange(value + 1, alphabet.size)
-            pair = self._worst(others, np.array([value]), alphabet.distance(value, others))
-            worst = worse(worst, pair._replace(first=value, second=int(others[pair.first])))
-        return worst
-
-    def _worst(
-        self, first: IntArray, second: IntArray, distance: FloatArray, *, paired: bool = False
-    ) -> Worst:
-        """Return the pair whose epsilon is surely largest; `first` is the number of its column."""
-        difference = self._apart(first, second, paired)
+    def worst(self, first: IntArray, second: IntArray, distance: FloatArray) -> Worst:
+        """Return the pair whose epsilon is surely largest."""
+        difference = self._apart(first, second)
         if self.numbers is None:
             rounding = np.broadcast_to(self.rounding, difference.shape)
             most = difference + rounding
@@ -252,15 +248,18 @@ class Rows:
             place = row, column
             epsilon, blur = (float(t[place] / distance[column]) for t in (difference, rounding))
             highest = float((most.max(axis=0) / distance).max())
-        return Worst(epsilon, 0.0 if math.isinf(epsilon) else blur, highest, row, column, 0)
+        one, other = (
+            int(np.broadcast_to(some, difference.shape)[place]) for some in (first, second)
+        )
+        return Worst(epsilon, 0.0 if math.isinf(epsilon) else blur, highest, row, one, other)
 
-    def _apart(self, first: IntArray, second: IntArray, paired: bool) -> FloatArray:
+    def _apart(self, first: IntArray, second: IntArray) -> FloatArray:
         """Return |log P(y|x) - log P(y|x')|; two impossible outputs are equal.
 
         Of numbers it is log(1 + (p - q) / q), which is accurate where both are nearly equal, as
         long as the quotient is a number.
         """
-        left, right = (_columns(self.logs, which, paired) for which in (first, second))
+        left, right = (_columns(self.logs, which) for which in (first, second))
         with np.errstate(invalid="ignore"):
             difference = left - right
         np.abs(difference, out=difference)
@@ -268,7 +267,7 @@ class Rows:
             difference[np.isneginf(left) & np.isneginf(right)] = 0.0
         if self.numbers is None:
             return difference
-        left, right = (_columns(self.numbers, which, paired) for which in (first, second))
+        left, right = (_columns(self.numbers, which) for which in (first, second))
         low, excess = np.minimum(left, right), np.full(difference.shape, np.inf)
         with np.errstate(over="ignore"):
             np.divide(np.abs(left - right), low, out=excess, where=low > 0)
@@ -283,6 +282,213 @@ def _agree(ratios: FloatArray, logs: FloatArray, closely: FloatArray) -> bool:
     return bool(np.all(np.abs(ours - theirs) <= closely))
 
 
-def _columns(table: FloatArray, which: IntArray, paired: bool) -> FloatArray:
-    """Return columns of all rows or, paired, one entry a row."""
-    return np.take_along_axis(table, which, axis=1) if paired else table[:, which]
+def _columns(table: FloatArray, which: IntArray) -> FloatArray:
+    """Return columns of all rows or, of those given row by row, one entry a row."""
+    return table[:, which] if which.ndim == 1 else np.take_along_axis(table, which, axis=1)
+
+
+_SUM = 1e-9
+"""By how much the choices of a value may sum to another number than 1."""
+_ROUNDING = 1e-9
+"""By how much, relative, logarithms of odds may pass those promised."""
+
+
+@dataclass(frozen=True)
+class PairEpsilon:
+    """What is told by the choice of one mechanism and its report together.
+
+    `epsilon` is that of the pair, of the kind that is promised (LDP where no epsilon is); None of a
+    mechanism that nobody chooses. `first` is likelier than `second` by e^log_odds once somebody
+    chose the mechanism and reported `output`; `promised` is the logarithm of the odds that the
+    report alone may show of these two, None where no odds are promised. `holds` says whether the
+    pair keeps that or, where there is none, whether the choice is free.
+    """
+
+    promise: Promise
+    holds: bool = True
+    epsilon: float | None = None
+    first: Any = None
+    second: Any = None
+    output: Any = None
+    log_odds: float = 0.0
+    promised: float | None = None
+
+    def __str__(self) -> str:
+        if self.epsilon is None:
+            return "nobody chooses it"
+        return odds_in_words(self.first, self.second, self.log_odds, self.promised)
+
+    def describe(self) -> dict[str, Any]:
+        """Describe for JSON; infinite numbers are none there."""
+        return {**vars(self), "promise": self.promise.describe(), "words": str(self)}
+
+
+@dataclass(frozen=True)
+class PairAudit(Presented):
+    """What each mechanism of a survey tells by its choice and its report together, by name.
+
+    >>> import freewill as fw
+    >>> line = fw.Linear(0, 1)
+    >>> survey = fw.Survey(line, {"shy": fw.KRR(line, 1.0), "bold": fw.KRR(line, 3.0)})
+    >>> audit = fw.audit(survey, choice={"shy": [0.2, 0.8], "bold": [0.8, 0.2]})
+    >>> audit.holds, audit.worst, round(audit["shy"].epsilon, 3)
+    (False, 'bold', 2.386)
+    """
+
+    pairs: Mapping[str, PairEpsilon]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the choice adds nothing to what is promised of reports alone."""
+        return all(pair.holds for pair in self.pairs.values())
+
+    @property
+    def worst(self) -> str:
+        """The mechanism that tells two values apart at the largest odds."""
+        return max(self.pairs, key=lambda name: self.pairs[name].log_odds)
+
+    def __getitem__(self, name: str) -> PairEpsilon:
+        return self.pairs[name]
+
+    def row(self, name: str) -> list[str]:
+        """Return what is promised, what the pair gives, the verdict and the worst case."""
+        pair = self.pairs[name]
+        promised = "-" if pair.epsilon is None else claim_of(pair.promise, pair.epsilon).short
+        return [pair.promise.short, promised, "holds" if pair.holds else "TELLS MORE", str(pair)]
+
+    def __str__(self) -> str:
+        wide = max(map(len, self.pairs))
+        lines = [f"  {printable(name):<{wide}}  {pair}" for name, pair in self.pairs.items()]
+        head = "adds nothing to what reports may tell" if self.holds else "tells, too"
+        return "\n".join([f"the choice {head}", *lines])
+
+    def describe(self) -> dict[str, Any]:
+        """Describe for JSON."""
+        pairs = {name: pair.describe() for name, pair in self.pairs.items()}
+        return {"holds": self.holds, "worst": self.worst, "pairs": pairs}
+
+
+def odds_in_words(
+    first: Any, second: Any, log_odds: float, promised: float | None, sure: str = ""
+) -> str:
+    """Say how well two values are told apart, and how well they may be; `sure` has an interval.
+
+    >>> odds_in_words(61, 60, math.log(9) + 0.05, 0.05)
+    '61 seems 9.46 times as likely as 60; promised: 1.05 times'
+    """
+    free = promised is None or math.isinf(promised)
+    limit = "nothing" if free else as_times(float(promised or 0))
+    odds = f"{first} seems {as_times(log_odds)} as likely as {second}"
+    text = f"{first} is told from {second} for sure" if math.isinf(log_odds) else odds
+    return f"{text}{sure}; promised: {limit}"
+
+
+def audit_pairs(survey: Any, choice: Any) -> PairAudit:
+    """Audit every mechanism of a survey with who chooses it, by the law c_m(x) P_m(y | x)."""
+    if hasattr(survey, "questions"):
+        raise ParameterError(
+            "choice of a survey of several questions: each has choices of its own. Audit them one "
+            "by one, fw.audit(survey.questions[name], choice=c)."
+        )
+    announced = checked_choice(choice, list(survey.mechanisms), survey.alphabet)
+    if survey.cover is not None:
+        announced = survey.cover.announced(announced)
+    columns = zip(survey.mechanisms.items(), announced.T, strict=True)
+    return PairAudit({name: _pair(each, column) for (name, each), column in columns})
+
+
+def checked_choice(given: Any, names: list[str], alphabet: Alphabet) -> FloatArray:
+    """Return a choice law, [value, mechanism], from an array or from columns by name."""
+    size = alphabet.size
+    if isinstance(given, Mapping):
+        if given.keys() != set(names):
+            raise ParameterError(
+                f"choice of {', '.join(map(shown, given))}: expected one list of "
+                f"{several(size, 'number')} for each of {', '.join(map(shown, names))}."
+            )
+        law = np.column_stack([_column(given[name], name, alphabet) for name in names])
+    else:
+        law = numbers(given, "choice")
+    if law.shape != (size, len(names)):
+        raise ParameterError(
+            f"choice of the shape {law.shape}: expected {(size, len(names))}, a row for each of "
+            f"{several(size, 'value')} of {alphabet} and a column for each of "
+            f"{', '.join(map(shown, names))}."
+        )
+    sums = law.sum(axis=1)
+    wrong = (law < 0).any(axis=1) | ~(np.abs(sums - 1) <= _SUM)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        (value,) = readable(alphabet, np.array([place]))
+        raise ParameterError(
+            f"choice at {value}: {', '.join(f'{one:.6g}' for one in law[place])}, of the sum "
+            f"{sums[place]:.9g}: expected chances >= 0 that sum to 1, for they say what share of "
+            f"the people of a value chooses each mechanism."
+        )
+    return law
+
+
+def _column(given: Any, name: str, alphabet: Alphabet) -> FloatArray:
+    column = numbers(given, f"choice of {name!r}")
+    if column.shape != (alphabet.size,):
+        raise ParameterError(
+            f"choice of {shown(name)} of the shape {column.shape}: expected "
+            f"{several(alphabet.size, 'number')}, one for each value of {alphabet}."
+        )
+    return column
+
+
+def _pair(mechanism: Any, column: FloatArray) -> PairEpsilon:
+    """Find the two values that the choice of a mechanism and a report of it tell apart best."""
+    promise: Promise = mechanism.guarantee()
+    if not column.any():
+        return PairEpsilon(promise)
+    with np.errstate(divide="ignore"):
+        log_choice = np.log(column)
+    outputs = mechanism.pair_witnesses()
+    worst = worst_case(mechanism, outputs, claim_of(promise).kind, log_choice)
+    two = [worst.first, worst.second]
+    # The audit tells two values apart whichever is the likelier; people are told which.
+    logs = Rows.of(mechanism, outputs[[worst.output]]).logs[0] + log_choice
+    two.sort(key=lambda value: -logs[value])
+    log_odds, promised = worst.epsilon * _unit(mechanism, two), promised_odds(mechanism, two)
+    free = not np.ptp(column)
+    holds = free if promised is None else log_odds <= promised * (1 + _ROUNDING) + _ROUNDING
+    first, second = readable(mechanism.alphabet, np.array(two))
+    case = (first, second, outputs[worst.output].tolist(), log_odds, promised)
+    return PairEpsilon(promise, holds, worst.epsilon, *case)
+
+
+def claim_of(promise: Promise, epsilon: float = math.inf) -> Guarantee:
+    """Return the guarantee that an epsilon of the kind of a promise would be; LDP of a loss."""
+    if isinstance(promise, Guarantee):
+        return Guarantee(promise.kind, epsilon, promise.unit)
+    return Guarantee("ldp", epsilon)
+
+
+def promised_odds(mechanism: Any, two: list[int]) -> float | None:
+    """Return the logarithm of the odds that a report may show of two values; None of a loss."""
+    promise: Promise = mechanism.guarantee()
+    return promise.epsilon * _unit(mechanism, two) if isinstance(promise, Guarantee) else None
+
+
+def _unit(mechanism: Any, two: list[int]) -> float:
+    """Return how often a promise of an epsilon counts for two values: the distance, or once."""
+    geo = claim_of(mechanism.guarantee()).kind == "geo"
+    return float(mechanism.alphabet.distance(*two)) if geo else 1.0
+
+
+def told_apart(mechanism: Any, first: int, second: int) -> float:
+    """Return max over y of log P(y | first) - log P(y | second).
+
+    >>> import freewill as fw
+    >>> told_apart(fw.Geometric(fw.Linear(0, 9), 0.5), 7, 3)
+    2.0
+    """
+    outputs, most = mechanism.pair_witnesses(), -math.inf
+    for part in slices(len(outputs), AUDIT_ENTRIES // mechanism.alphabet.size):
+        logs = Rows.of(mechanism, outputs[part]).logs
+        possible = logs[:, first] > -math.inf
+        apart = logs[possible, first] - logs[possible, second]
+        most = max(most, float(apart.max(initial=-math.inf)))
+    return most

@@ -10,13 +10,12 @@ import numpy as np
 from freewill.core.types import FloatArray, PackedBits, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.domain.alphabets.product import Product
-from freewill.domain.either_outputs import Either
 from freewill.domain.guarantees.promises import Guarantee, JointGuarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.composed import inner_spec, promised, read_inner, summed
 from freewill.domain.mechanisms.each import Each, attribute_parts
 from freewill.domain.mechanisms.factored import ByAttribute, Said, product_law
-from freewill.domain.packed_outputs import Records
+from freewill.domain.packed_outputs import Either, Records
 from freewill.errors import LawError, ParameterError, SpecError, closest, shown
 from freewill.numeric.operators.kronecker import KroneckerOperator
 from freewill.numeric.operators.moments import Moments

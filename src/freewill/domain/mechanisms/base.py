@@ -1,10 +1,14 @@
 """What a mechanism is: sampler, exact law, guarantee and portable description in one object."""
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import fields
+import inspect
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,22 +25,31 @@ from freewill.domain.alphabets.base import (
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
-from freewill.domain.mechanisms.parameters import canonical, no_witnesses
-from freewill.domain.outputs import OutputSpace, Symbols, as_texts, from_rows, from_texts
-from freewill.errors import AlphabetError, LawError, ParameterError, shown
-from freewill.numeric.operators.base import Operator, probabilities
+from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon
+from freewill.domain.outputs import OutputSpace, Symbols, read_texts
+from freewill.errors import AlphabetError, LawError, ParameterError, several, shown
+from freewill.numeric.operators.around import ArrangedOperator
+from freewill.numeric.operators.base import Operator, RowNumbers, StackOperator, probabilities
 from freewill.numeric.operators.moments import ListedMoments, Moments, SetChances
 
 if TYPE_CHECKING:
     from freewill.domain.mechanisms.factored import ByAttribute
-    from freewill.domain.mechanisms.levels import Levels
-    from freewill.domain.mechanisms.noisy import Rows
+    from freewill.domain.mechanisms.family import Family
     from freewill.numeric.operators.sampled import SampledLaw
 
 SPEC_VERSION = 1
 _FEW_ENTRIES = 1 << 20
 """Entries of a law up to which its logarithms are worth having beside it."""
 _LAW_LIMIT = 1 << 28
+_DRAWN = 1 << 17
+"""Outputs that are drawn where not all are listed: standard errors are known to about 1 %."""
+_ENTRIES = 1 << 24
+"""Of their law, 128 MiB as an array: with more than 128 values there are fewer outputs."""
+_BIT_ENTRIES, _MOST_BIT_VALUES = 1 << 26, 1 << 13
+"""Of a law of packed bits, 8 MiB, while it has so many outputs of each value; and for how many
+values it may have more: a product then takes a second, and intervals a minute or two."""
+_FEWEST_EACH = 4
+"""Drawn from each value; k values of N outputs lift variances by k / (N - k), a third here."""
 LARGEST_EXPONENT = 1e290
 """Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
 
@@ -141,11 +154,14 @@ class Mechanism(Protocol):
 
     def written(self, reports: Any) -> list[str]:
         """Return reports that are no values as texts, which `read` reads."""
-        return as_texts(self.output_space, np.asarray(reports))
+        space, rows = self.output_space, np.asarray(reports)
+        if space.packed:  # without Arrow, which a device need not have
+            return [row.tobytes().hex() for row in rows]
+        return [*space.texts(rows).to_pylist()]
 
     def read(self, texts: Sequence[str]) -> Any:
         """Return the reports that texts stand for."""
-        return from_texts(self.output_space, texts, self.name)
+        return read_texts(self.output_space, texts, self.name)
 
     def received(self, reports: Any) -> Reports:
         """Turn readable reports, as `report` gives them, into what `collect` takes.
@@ -160,10 +176,9 @@ class Mechanism(Protocol):
         if reported is not None:
             return encode_values(reported, reports)[0]
         rows = isinstance(reports, np.ndarray) and reports.dtype.kind in "biuf"
-        if rows and getattr(space, "by_value", False):
-            return from_rows(space, reports, self.name)  # type: ignore[no-any-return]
-        texts = [reports] if isinstance(reports, str) else reports
-        return self.read(texts)  # type: ignore[no-any-return]
+        if rows and hasattr(space, "of_rows"):
+            return space.of_rows(reports, self.name)  # type: ignore[no-any-return]
+        return self.read([reports] if isinstance(reports, str) else reports)  # type: ignore[no-any-return]
 
     def then(self, map: Any, outputs: Alphabet | None = None) -> "Mechanism":  # noqa: A002
         """Return the mechanism that maps each report of this one to another output.
@@ -234,8 +249,8 @@ class Mechanism(Protocol):
         """Return reports by what was chosen for several questions; None where nothing was."""
         return None
 
-    def public(self) -> "Levels | None":
-        """Return the part of each report that the value does not move, where there is one."""
+    def public(self) -> "Family | None":
+        """Return the family whose levels are a part of each report that the value does not move."""
         return None
 
     def moments(self, theta: FloatArray) -> Moments:
@@ -260,14 +275,33 @@ class Mechanism(Protocol):
 
     @cached_property
     def sampled(self) -> "tuple[Reports, SampledLaw]":
-        """Outputs drawn evenly from all values, the same on every machine, and their law."""
-        from freewill.domain.mechanisms.sampling import drawn_law  # noqa: PLC0415
+        """Outputs drawn evenly from all values, by a seed made of the id, and their law.
 
-        return drawn_law(self)
+        min(2^17, 2^24 / k) of them, for alphabets of up to 2,048 values. Beyond, a law that is an
+        array would take more than 128 MiB, and nothing less holds it. One of packed bits takes an
+        eighth of a byte an entry: its products serve up to 8,192 values, with 2^26 / k outputs, at
+        least 4 k.
+        """
+        from freewill.numeric.operators.sampled import SampledLaw  # noqa: PLC0415
+
+        size, rng = self.alphabet.size, np.random.default_rng(int(self.id, 16))
+        each, most = min(-(-_DRAWN // size), _ENTRIES // size**2), _ENTRIES // _FEWEST_EACH
+        if each < _FEWEST_EACH:
+            law = self.operator(self.obfuscate(np.zeros(1, dtype=np.int64), rng))
+            if law.structure == "bits":
+                each, most = max(_FEWEST_EACH, _BIT_ENTRIES // size**2), _MOST_BIT_VALUES**2
+        if size**2 > most:
+            raise LawError(
+                f"what a report of {self} tells is found from drawn ones for at most "
+                f"{several(math.isqrt(most), 'value')}, where not all can be listed. Write its "
+                f"moments(theta): BitMoments has those of bits."
+            )
+        outputs = self.obfuscate(np.tile(np.arange(size), each), rng)
+        return outputs, SampledLaw(self.operator(outputs))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is drawn again in a moment."""
-        return {key: value for key, value in vars(self).items() if key != "sampled"}
+        """Leave out what is drawn or made again in a moment."""
+        return {key: own for key, own in vars(self).items() if key not in ("sampled", "_members")}
 
     def witnesses(self) -> Reports:
         """Return outputs among which the least private one is sure to be: all, by default."""
@@ -286,13 +320,16 @@ class Mechanism(Protocol):
 
     def guarantee(self) -> Guarantee | AdversaryLoss:
         """Return what the mechanism promises, never understated."""
-        ...
 
     def parameters(self) -> Spec:
         """Return everything but the alphabet that the constructor was given, ready for JSON."""
         own: Any = self
-        values = {field.name: getattr(self, field.name) for field in fields(own)[1:]}
-        return {name: value for name, value in values.items() if value is not None}
+        values = ((field.name, getattr(self, field.name)) for field in fields(own)[1:])
+        return {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in values
+            if value is not None
+        }
 
     def shape(self) -> Spec:
         """Return parameters that follow from epsilon in jumps, to be held while it is varied."""
@@ -395,3 +432,209 @@ def brief(mechanism: Mechanism) -> str:
     """
     alphabet = str(mechanism.alphabet)
     return str(mechanism).replace(f"({alphabet})", "").replace(f"({alphabet}, ", "(")
+
+
+def needed_beside_epsilon(kind: type[Any]) -> list[str] | None:
+    """Return what the mechanisms of a kind need beside alphabet and epsilon; None without epsilon.
+
+    >>> import freewill as fw
+    >>> needed_beside_epsilon(fw.THE), needed_beside_epsilon(fw.Identity)
+    ([], None)
+    """
+    taken = inspect.signature(kind).parameters
+    if "epsilon" not in taken:
+        return None
+    always, empty = ("alphabet", "epsilon"), inspect.Parameter.empty
+    return [name for name, one in taken.items() if name not in always and one.default is empty]
+
+
+def canonical(spec: Spec, name: str) -> bytes:
+    """Return a description as the bytes whose hash is the mechanism's id."""
+    try:
+        return json.dumps(spec, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        expected = "expected numbers, texts, lists and dicts alone, ready for JSON"
+        raise LawError(
+            f"the parameters of {name} cannot be written ({error}): {expected}. Convert them in "
+            f"__post_init__, or write parameters() and from_parameters()."
+        ) from None
+
+
+def no_witnesses(mechanism: Any, wanted: str = "witnesses") -> str:
+    """Say what is missing for the audit of a mechanism whose reports cannot be listed."""
+    return (
+        f"the reports of {mechanism} cannot be listed, so that no audit looks at all of them. "
+        f"Write its {wanted}(), outputs among which the least private one is sure to be. "
+        f"fw.check_mechanism tries the promise on reports that are drawn."
+    )
+
+
+def held_beside_epsilon(mechanism: Any) -> Spec:
+    """Return all parameters of a mechanism but its epsilon, to be held while that is varied."""
+    parameters = {**mechanism.parameters(), **mechanism.shape()}
+    return {name: value for name, value in parameters.items() if name != "epsilon"}
+
+
+def of_full_rank(mechanism: Any) -> bool:
+    """Say whether a law is of full rank by its kind; a kind derived from it may have another."""
+    for kind in type(mechanism).__mro__:
+        if "full_rank" in vars(kind):
+            return bool(mechanism.full_rank)
+        if vars(kind).keys() & {"operator", "law", "output_space"}:
+            return False
+    return False
+
+
+_COPIED_BYTES = 1 << 20
+"""Reports of a mechanism up to which they are copied, to stand beside those of others."""
+_MANY = 1000
+"""Rows a mechanism from which on it is sooner to draw those of each by themselves."""
+
+
+class Noisy(Mechanism, Protocol):
+    """A mechanism that an epsilon makes, which it also promises.
+
+    >>> import freewill as fw
+    >>> noisy = fw.Geometric(fw.Linear(0, 4), epsilon=0.5)
+    >>> fw.Noisy in type(noisy).__mro__, noisy.epsilon, noisy.guarantee().epsilon
+    (True, 0.5, 0.5)
+    """
+
+    on: ClassVar[Any] = Alphabet
+    """The kind of alphabet that it works on."""
+    promise: ClassVar[Literal["ldp", "geo"]] = "ldp"
+    """Of which kind the promise is."""
+    alphabet: Any
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        checked_alphabet(self.alphabet, self.on, self.name)
+        epsilon = checked_epsilon(self.epsilon, self.name, self._largest_epsilon())
+        object.__setattr__(self, "epsilon", epsilon)
+
+    def _largest_epsilon(self) -> float:
+        """Return where e^-epsilon is still a double."""
+        return 700.0
+
+    @classmethod
+    def stacked(cls, mechanisms: "Sequence[Self]", outputs: Sequence[Reports]) -> Operator:
+        """Return the law of outputs, the epsilon of its mechanism a row."""
+        law = cls.law_of_rows(*row_by_row(mechanisms, outputs))
+        return super().stacked(mechanisms, outputs) if law is None else law
+
+    def guarantee(self) -> Guarantee:
+        """Return epsilon-LDP, or epsilon-geo-indistinguishability per unit of distance."""
+        unit = self.alphabet.unit if self.promise == "geo" else ""
+        return Guarantee(self.promise, self.epsilon, unit)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows, each of one of several mechanisms: their epsilons, and which a row has.
+
+    `member` makes a mechanism when it is asked for, so that many epsilons are no more than numbers
+    wherever these suffice. `log_share` is a factor that all rows of the law have.
+    """
+
+    alphabet: Any
+    epsilons: FloatArray
+    which: IntArray
+    member: Callable[[int], Any]
+    log_share: float = 0.0
+
+    @property
+    def epsilon(self) -> RowNumbers:
+        """The epsilon of each row, one number where all have the same."""
+        return float(self.epsilons[0]) if self.epsilons.size == 1 else self.each
+
+    @property
+    def each(self) -> FloatArray:
+        """The epsilon of each row."""
+        return np.asarray(self.epsilons[self.which])
+
+    def of(self, row: int) -> Any:
+        """Return the mechanism of a row."""
+        return self.member(int(self.which[row]))
+
+    def runs(self) -> Iterator[tuple[Any, IntArray]]:
+        """Yield each mechanism that has rows, and their places."""
+        order = np.argsort(self.which, kind="stable")
+        there, firsts = np.unique(self.which[order], return_index=True)
+        if not order.size:
+            return
+        for place, rows in zip(there.tolist(), np.split(order, firsts[1:]), strict=True):
+            yield self.member(place), rows
+
+    def reports(self, kind: type[Mechanism], truth: IntArray, rng: np.random.Generator) -> Reports:
+        """Draw a report for each value by the mechanism of its row: at once, if the kind can."""
+        if truth.size < _MANY * self.epsilons.size:
+            at_once = kind.reports_of_rows(self, truth, rng)
+            if at_once is not None:
+                return at_once
+        drawn: Any = self.member(0).obfuscate(truth[:0], rng)
+        drawn = np.empty((truth.size, *drawn.shape[1:]), dtype=drawn.dtype)
+        for mechanism, rows in self.runs():
+            drawn[rows] = mechanism.obfuscate(truth[rows], rng)
+        return drawn  # type: ignore[no-any-return]
+
+    def law(self, kind: type[Mechanism], outputs: Reports) -> Operator:
+        """Return the law of outputs, each of the mechanism of its row: by numbers, if it can be."""
+        law = kind.law_of_rows(self, outputs)
+        if law is not None:
+            return law
+        order = np.argsort(self.which, kind="stable")
+        together = replace(self, which=self.which[order])
+        law = kind.law_of_rows(together, outputs[order])
+        if law is not None:
+            return ArrangedOperator(law, order)
+        runs = list(self.runs()) or [(self.member(0), self.which)]
+        parts = stacked_operators([one for one, _ in runs], [outputs[rows] for _, rows in runs])
+        inner = parts[0] if len(parts) == 1 else StackOperator(parts)
+        return ArrangedOperator(inner, order, self.log_share)
+
+
+def row_by_row(mechanisms: "Sequence[Noisy]", outputs: Sequence[Reports]) -> tuple[Rows, Any]:
+    """Return rows of mechanisms of one kind, one below the other, and their outputs, checked."""
+    first, alone = mechanisms[0], len(mechanisms) == 1
+    together: Any = outputs[0] if alone else np.concatenate(outputs)
+    checked = first.output_space.checked(together, first.name)
+    epsilons = np.array([mechanism.epsilon for mechanism in mechanisms])
+    lengths = [len(checked)] if alone else list(map(len, outputs))
+    which = np.repeat(np.arange(epsilons.size), lengths)
+    return Rows(first.alphabet, epsilons, which, mechanisms.__getitem__), checked
+
+
+def moments_together(mechanisms: Sequence[Mechanism], theta: FloatArray) -> list[Moments]:
+    """Return what a report of each mechanism tells at theta; of kinds that can, together."""
+    moments: dict[int, Moments] = {}
+    ways: dict[Any, list[int]] = {}
+    for place, mechanism in enumerate(mechanisms):
+        # Kinds that have it from one class share it.
+        own: Any = type(mechanism).moments_together
+        ways.setdefault(own.__func__, []).append(place)
+    for places in ways.values():
+        some = [mechanisms[place] for place in places]
+        together = type(some[0]).moments_together(some, theta)
+        moments |= dict(zip(places, together, strict=True))
+    return [moments[place] for place in range(len(mechanisms))]
+
+
+def stacked_operators(
+    mechanisms: Sequence[Mechanism], outputs: Sequence[Reports]
+) -> list[Operator]:
+    """Return operators whose rows together are the laws of the outputs of each mechanism.
+
+    Neighbours of one kind and `shape` share an operator where the kind has one for many, unless
+    their reports are so large that a copy of them would be.
+    """
+    pairs = zip(mechanisms, outputs, strict=True)
+    kinds = ((type(one), one.shape(), some.nbytes <= _COPIED_BYTES) for one, some in pairs)
+    operators: list[Operator] = []
+    last = 0
+    for (kind, _, small), run in groupby(kinds):
+        these = slice(last, last := last + sum(1 for _ in run))
+        if small and kind.operator is Mechanism.operator:
+            operators.append(kind.stacked(mechanisms[these], outputs[these]))
+        else:
+            operators += map(kind.operator, mechanisms[these], outputs[these])
+    return operators

@@ -3,18 +3,18 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, Spec, distribution, frozen, is_number
+from freewill.core.types import FloatArray, distribution, frozen
 from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.guarantees.logarithms import literal_geo_epsilon
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.leakage import mutual_information
-from freewill.domain.mechanisms.computed import Computed, checked_table
-from freewill.domain.mechanisms.parameters import checked_quality_loss
+from freewill.domain.mechanisms.matrix import Computed, checked_table
+from freewill.domain.mechanisms.parameters import checked_number, checked_quality_loss
 from freewill.domain.shokri.problem import Problem, symmetries
 from freewill.errors import LawError, ParameterError, shown
 from freewill.numeric.operators.base import DenseOperator
@@ -82,7 +82,15 @@ class BlahutArimoto(Computed):
         vars(self).update(alphabet=alphabet, prior=weights)
         if beta is None:
             beta = self._calibrated(checked_quality_loss(quality_loss))
-        vars(self)["beta"] = self._checked_beta(beta)
+        largest = self._largest_beta
+        wanted = (
+            f"a number > 0 and <= {largest:.4g}, per unit of distance (the larger, the less "
+            f"private). For full privacy, send no report; for none, use Identity."
+        )
+        whose = f"{self.name} on {alphabet}"
+        vars(self)["beta"] = checked_number(
+            beta, "beta", whose, lambda beta: 0 < beta <= largest, wanted
+        )
         solved = self._solved() if marginal is None else _checked_marginal(marginal, alphabet.size)
         vars(self)["marginal"] = frozen(solved)
 
@@ -90,16 +98,6 @@ class BlahutArimoto(Computed):
     def _prior(self) -> FloatArray:
         size = self.alphabet.size
         return np.full(size, 1 / size) if self.prior is None else self.prior
-
-    def _checked_beta(self, beta: Any) -> float:
-        largest = self._largest_beta
-        if not (is_number(beta) and 0 < beta <= largest):
-            raise ParameterError(
-                f"beta={shown(beta)} for {self.name} on {self.alphabet}: must be a number > 0 and "
-                f"<= {largest:.4g}, per unit of distance (the larger, the less private). For full "
-                f"privacy, send no report; for none, use Identity."
-            )
-        return float(beta)
 
     @property
     def _largest_beta(self) -> float:
@@ -115,13 +113,13 @@ class BlahutArimoto(Computed):
     def _solved(self) -> FloatArray:
         """Return q."""
         # What is sent a solved marginal needs none of this, nor SciPy.
-        from freewill.domain.shokri.rate_distortion import output_distribution  # noqa: PLC0415
+        from freewill.domain.shokri.laws import output_distribution  # noqa: PLC0415
 
         return output_distribution(self._problem, self.beta)
 
     def _calibrated(self, loss: float) -> float:
         """Return the beta at which the law costs so much."""
-        from freewill.domain.shokri.rate_distortion import calibrated_beta  # noqa: PLC0415
+        from freewill.domain.shokri.laws import calibrated_beta  # noqa: PLC0415
 
         blind = self._problem.largest_loss
         if loss >= blind * (1 - _LOSS_REACHED):
@@ -177,11 +175,6 @@ class BlahutArimoto(Computed):
     @cached_property
     def _epsilon(self) -> float:
         return literal_geo_epsilon(self.matrix, self.alphabet)
-
-    def parameters(self) -> Spec:
-        """Return beta, the outputs' shares and, where it is not uniform, the prior."""
-        prior = {} if self.prior is None else {"prior": self.prior.tolist()}
-        return {"beta": self.beta, **prior, "marginal": self.marginal.tolist()}
 
     def __str__(self) -> str:
         return f"{self.name}({self.alphabet}, beta={self.beta:g})"

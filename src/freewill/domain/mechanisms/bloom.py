@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
-from freewill.domain.alphabets.base import Alphabet, texts
-from freewill.domain.alphabets.linear import Linear
+from freewill.domain.alphabets.base import Alphabet, Linear, texts
 from freewill.domain.draws.chance import Chance, Dyadic
 from freewill.domain.draws.hashing import HASH, buckets_of
 from freewill.domain.draws.sources import Source

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.mechanisms.base import Mechanism, brief, no_witnesses, of_full_rank
 from freewill.domain.mechanisms.composed import (
     added_up,
     checked_inner,
@@ -21,10 +21,10 @@ from freewill.domain.mechanisms.composed import (
     promised,
     read_inner,
 )
-from freewill.domain.mechanisms.parameters import no_witnesses, of_full_rank
+from freewill.domain.mechanisms.factored import distinct
 from freewill.domain.packed_outputs import Records
 from freewill.errors import AlphabetError, LawError, ParameterError, SpecError, several, shown
-from freewill.numeric.operators.row_product import RowProduct
+from freewill.numeric.operators.blocks import ReportRows, RowBlocks, product_rows
 
 _COMPARED = 2e10
 """Comparisons of outputs and pairs of values that take about a minute."""
@@ -100,23 +100,12 @@ class Both(Mechanism):
         listed = [table for table in tables if table is not None]
         return [[math.prod(some) for some in product(*rows)] for rows in zip(*listed, strict=True)]
 
-    def operator(self, outputs: Reports) -> RowProduct:
+    def operator(self, outputs: Reports) -> ReportRows | RowBlocks:
         """Return the law of these outputs; each output of a part that repeats counts once."""
-        space = self.output_space
-        reports = space.split(space.checked(outputs, self.name))
-        factors, which = [], []
-        for part, some in zip(self.parts, reports, strict=True):
-            own, places = some, np.arange(len(some))
-            if part.output_space.repeats:
-                # A space that repeats has numbers (`Records`).
-                numbered: Any = part.output_space
-                _, first, places = np.unique(
-                    numbered.numbers(some), return_index=True, return_inverse=True
-                )
-                own = some[first]
-            factors.append(part.operator(own))
-            which.append(places)
-        return RowProduct(factors, which)
+        reports = self.output_space.split(self.output_space.checked(outputs, self.name))
+        pairs = [distinct(part, some) for part, some in zip(self.parts, reports, strict=True)]
+        factors = [part.operator(own) for part, (own, _) in zip(self.parts, pairs, strict=True)]
+        return product_rows(factors, [which for _, which in pairs])
 
     def log_ratios(self, outputs: Reports) -> FloatArray | None:
         """Return the sum of the parts', where all have them."""
@@ -139,13 +128,17 @@ class Both(Mechanism):
         many = sum(part.output_space.places for part in self.parts) if listed else math.inf
         if many * self.alphabet.size**2 > _COMPARED:
             raise LawError(no_witnesses(self))
-        laws = [_Part.of(part) for part in self.parts]
-        apart = np.sum([law.apart() for law in laws], axis=0)
+        every, tables = [part.outputs() for part in self.parts], []
+        for part, outputs in zip(self.parts, every, strict=True):
+            ratios = part.log_ratios(outputs)
+            tables.append(part.operator(outputs).log_dense() if ratios is None else ratios)
+        values = range(self.alphabet.size)
+        apart = sum(np.stack([_ratios(logs, x).max(axis=0) for x in values]) for logs in tables)
         far = distances(self.alphabet)
         np.fill_diagonal(far, np.inf)
-        pairs = [np.unravel_index(np.argmax(some), some.shape) for some in (apart, apart / far)]
-        parts = [law.telling(pairs) for law in laws]
-        return space.joined(parts)
+        pairs = [np.unravel_index(np.argmax(some), far.shape) for some in (apart, apart / far)]
+        chosen = [[int(_ratios(logs, x)[:, z].argmax()) for x, z in pairs] for logs in tables]
+        return space.joined([own[some] for own, some in zip(every, chosen, strict=True)])
 
     def guarantee(self) -> Guarantee:
         """Return the sum of all epsilons, never understated."""
@@ -174,36 +167,14 @@ class Both(Mechanism):
         return f"{self.name}({self.alphabet}, {', '.join(map(brief, self.parts))})"
 
 
-class _Part(NamedTuple):
-    """All outputs of a part, and log P(y | x) up to a constant of each, [output, value]."""
+def _ratios(logs: FloatArray, value: Any) -> FloatArray:
+    """Return log P(y | x) - log P(y | x') for all x', -inf for an output that both values exclude.
 
-    outputs: Reports
-    logs: FloatArray
-
-    @classmethod
-    def of(cls, part: Mechanism) -> "_Part":
-        outputs = part.outputs()
-        ratios = part.log_ratios(outputs)
-        return cls(outputs, part.operator(outputs).log_dense() if ratios is None else ratios)
-
-    def _ratios(self, value: int, others: Any) -> FloatArray:
-        """Return log P(y | x) - log P(y | x'), -inf for an output that both values exclude.
-
-        Beside it nothing that another part tells could be seen.
-        """
-        with np.errstate(invalid="ignore"):
-            ratios = self.logs[:, [value]] - self.logs[:, others]
-        return np.where(np.isnan(ratios), -np.inf, ratios)
-
-    def apart(self) -> FloatArray:
-        """Return how far any output tells two values apart, [value, other]."""
-        every = np.arange(self.logs.shape[1])
-        return np.stack([self._ratios(value, every).max(axis=0) for value in every.tolist()])
-
-    def telling(self, pairs: list[Any]) -> Reports:
-        """Return the outputs that tell these pairs of values apart best."""
-        places = [int(self._ratios(int(x), [z])[:, 0].argmax()) for x, z in pairs]
-        return self.outputs[places]
+    Beside it nothing that another part tells could be seen.
+    """
+    with np.errstate(invalid="ignore"):
+        ratios = logs[:, [value]] - logs
+    return np.where(np.isnan(ratios), -np.inf, ratios)
 
 
 def _flattened(parts: tuple[Any, ...]) -> Iterator[Mechanism]:

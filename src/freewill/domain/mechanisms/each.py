@@ -11,9 +11,8 @@ from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet, encode_values, readable
 from freewill.domain.alphabets.product import Product
 from freewill.domain.draws.sources import Source
-from freewill.domain.either_outputs import NOTHING
 from freewill.domain.guarantees.promises import Guarantee, JointGuarantee
-from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.mechanisms.base import Mechanism, brief, of_full_rank
 from freewill.domain.mechanisms.composed import (
     checked_inner,
     inner_spec,
@@ -21,11 +20,16 @@ from freewill.domain.mechanisms.composed import (
     read_inner,
     summed,
 )
-from freewill.domain.mechanisms.factored import ByAttribute, Said, named, product_law
-from freewill.domain.mechanisms.listed import shared_moments
-from freewill.domain.mechanisms.parameters import checked_alphabet, of_full_rank
+from freewill.domain.mechanisms.factored import (
+    ByAttribute,
+    Said,
+    named,
+    product_law,
+    shared_moments,
+)
+from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs import Symbols
-from freewill.domain.packed_outputs import Records
+from freewill.domain.packed_outputs import NOTHING, Records
 from freewill.errors import AlphabetError, ParameterError, SpecError, closest, several, shown
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.kronecker import KroneckerOperator

@@ -7,7 +7,7 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, distances
-from freewill.domain.mechanisms.computed import NoisyTable
+from freewill.domain.mechanisms.matrix import NoisyTable
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 import inspect
 import math
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -10,24 +11,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, PackedBits, Reports, Spec, is_number, numbers
-from freewill.domain.alphabets.base import Alphabet, checked_indices, encode_values
-from freewill.domain.alphabets.linear import Linear
+from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec, is_number, numbers
+from freewill.domain.alphabets.base import Alphabet, Linear, checked_indices, encode_values
 from freewill.domain.draws.sources import Source, below, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.levels import Levels
-from freewill.domain.mechanisms.noisy import Rows
-from freewill.domain.mechanisms.parameters import (
-    checked_positive,
+from freewill.domain.mechanisms.base import (
+    Mechanism,
+    Rows,
     held_beside_epsilon,
     needed_beside_epsilon,
 )
+from freewill.domain.mechanisms.parameters import checked_positive
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Records
 from freewill.errors import ParameterError, several, shown
 from freewill.numeric.operators.base import Operator
-from freewill.numeric.operators.moments import Moments
+from freewill.numeric.operators.moments import MixedMoments
+from freewill.numeric.quadrature import octave_rule
 
 MOST_LEVELS = 1 << 24
 """Levels that a family may have: three bytes of a report."""
@@ -139,6 +139,11 @@ class Family(Mechanism):
         low, high = self.epsilon
         return math.floor((high - low) / self.step + NEAR)
 
+    @property
+    def places(self) -> int:
+        """How many levels there are."""
+        return self.last + 1
+
     @cached_property
     def _decimals(self) -> tuple[float, float, float]:
         """Lowest epsilon and step as whole numbers, over the same power of ten.
@@ -164,7 +169,7 @@ class Family(Mechanism):
     @cached_property
     def levels(self) -> FloatArray:
         """The epsilons on offer, in rising order."""
-        return self.epsilons_of(np.arange(self.last + 1))
+        return self.epsilons_of(np.arange(self.places))
 
     def level(self, epsilon: Any) -> Any:
         """Return the level of an epsilon, or of each in an array: rounded down.
@@ -212,9 +217,9 @@ class Family(Mechanism):
     def _members(self) -> dict[int, Any]:
         return {}
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made again."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    def members(self) -> Iterator[Any]:
+        """Return the members, one after the other."""
+        return map(self.member, range(self.places))
 
     # Reports -------------------------------------------------------------------------------------
 
@@ -233,7 +238,7 @@ class Family(Mechanism):
         truth = checked_indices(values, self.alphabet.size, "value").ravel()
         drawing = generator(rng)
         if epsilon is None:
-            levels = drawing.integers(0, self.last + 1, size=truth.size)
+            levels = drawing.integers(0, self.places, size=truth.size)
         else:
             levels = np.asarray(self.level(epsilon))
             if levels.ndim and levels.shape != truth.shape:
@@ -255,7 +260,7 @@ class Family(Mechanism):
             self.epsilons_of(there),
             which.reshape(levels.shape),
             lambda place: self.member(int(there[place])),
-            -math.log(self.last + 1),
+            -math.log(self.places),
         )
 
     def draw(self, index: int, source: Source | None = None, epsilon: Any = None) -> Any:
@@ -267,7 +272,7 @@ class Family(Mechanism):
 
     def _report(self, value: int, source: Source) -> PackedBits:
         """Draw a level, then the report of its member."""
-        level = below(self.last + 1, source)
+        level = below(self.places, source)
         return self._joined(level, self.member(level).draw(value, source))
 
     def _joined(self, level: int, report: Any) -> PackedBits:
@@ -289,13 +294,37 @@ class Family(Mechanism):
         levels, reports = self.output_space.split(self.output_space.checked(outputs, self.name))
         return self._rows(levels).law(self.kind, reports)
 
-    def public(self) -> Levels:
-        """Return the levels, which say nothing of the value."""
-        return Levels(self)
+    def public(self) -> Self:
+        """Return the family itself: levels are the public part, chosen whatever the value is.
 
-    def moments(self, theta: FloatArray) -> Moments:
-        """Return what a report tells at theta where levels are drawn evenly."""
-        return self.public().moments(theta, np.ones(self.last + 1))
+        What reports tell is told given their levels, and neighbours may be looked at by themselves.
+        """
+        return self
+
+    def levels_of(self, outputs: Reports) -> IntArray:
+        """Return the levels of reports."""
+        return np.asarray(self.output_space.split(outputs)[0])
+
+    def mixture(self, counts: FloatArray) -> tuple[list[Any], FloatArray]:
+        """Return members at the nodes of a Gauss rule of the epsilons that occur."""
+        there = np.flatnonzero(counts)
+        epsilons, weights = octave_rule(self.epsilons_of(there), counts[there] * 1.0)
+        return [self.made(epsilon) for epsilon in epsilons], weights / weights.sum()
+
+    def moments(self, theta: FloatArray, counts: FloatArray | None = None) -> MixedMoments:
+        """Average the members' moments over levels, drawn evenly unless counts are given."""
+        members, shares = self.mixture(np.ones(self.places) if counts is None else counts)
+        return MixedMoments([member.moments(theta) for member in members], shares)
+
+    def renumbered(self, outputs: Reports, first: int, last: int) -> PackedBits:
+        """Return the reports of some levels as those of the family `within`."""
+        levels, reports = self.output_space.split(outputs)
+        return self.within(first, last).output_space.joined([levels - first, reports])
+
+    def label(self, first: int, last: int) -> str:
+        """Name a range of levels, to three digits."""
+        low, high = self.epsilons_of(np.array([first, last]))
+        return f"{low:.3g} to {high:.3g}" if last > first else f"{low:.3g}"
 
     def log_ratios(self, outputs: Reports) -> FloatArray | None:
         """Return those of the members."""
@@ -310,12 +339,13 @@ class Family(Mechanism):
 
     def witnesses(self) -> PackedBits:
         """Return those of the member with the largest epsilon."""
-        reports = self.member(self.last).witnesses()
-        return self.output_space.joined([np.full(len(reports), self.last), reports])
+        return self._of_last(self.member(self.last).witnesses())
 
     def pair_witnesses(self) -> PackedBits:
         """Return those of the member with the largest epsilon."""
-        reports = self.member(self.last).pair_witnesses()
+        return self._of_last(self.member(self.last).pair_witnesses())
+
+    def _of_last(self, reports: Reports) -> PackedBits:
         return self.output_space.joined([np.full(len(reports), self.last), reports])
 
     @property

@@ -8,13 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, Spec
-from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.linear import Linear
-from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
-from freewill.domain.draws.each import coins
+from freewill.domain.alphabets.base import Alphabet, Linear
+from freewill.domain.draws.chance import Chance, Dyadic, coins, rare
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
-from freewill.domain.mechanisms.noisy import Noisy, Rows
+from freewill.domain.mechanisms.base import Noisy, Rows
 from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.mechanisms.unary import checked_advantage
 from freewill.domain.outputs import Symbols
@@ -102,10 +100,8 @@ class HadamardResponse(Noisy):
     @cached_property
     def own(self) -> Chance:
         """The chance p of a symbol of the own half, rounded down, to privacy."""
-        exponent = Dyadic.of(self.epsilon)
-        bits = precision(exponent, self.blocks.bit_length() - 1)
-        out = share(exponential(exponent, bits), self._others, self._others)
-        return Chance.up(*out, bits).complement
+        more = self.blocks.bit_length() - 1
+        return rare(Dyadic.of(self.epsilon), self._others, self._others, more=more).complement
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Draw who answers by the own half, then one of its symbols, or of another half's."""

@@ -13,11 +13,11 @@ from freewill.domain.draws.chance import Chance
 from freewill.domain.draws.hashing import HASH, MOST_BUCKETS, SEEDS, buckets_of, supports
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
-from freewill.domain.mechanisms.noisy import Noisy
+from freewill.domain.mechanisms.base import Noisy
 from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.mechanisms.randomised_response import blind_answer
 from freewill.domain.mechanisms.unary import checked_advantage
-from freewill.domain.set_outputs import Hashed
+from freewill.domain.outputs import Hashed
 from freewill.errors import AlphabetError, shown
 from freewill.numeric.operators.blocks import BlockOperator, bits_of
 from freewill.numeric.operators.moments import BitMoments, SetChances

@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
+from freewill.core.types import FloatArray, IntArray, Reports
 from freewill.domain.draws.chance import HALF, Chance, Dyadic, exponential, precision
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.noisy import Noisy
+from freewill.domain.mechanisms.base import Noisy
 from freewill.domain.mechanisms.parameters import checked_epsilon
 from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, blind_answer
 from freewill.domain.mechanisms.two_step import (
@@ -287,27 +287,3 @@ class LongitudinalUnary(UnaryEncoding, Noisy, TwoStepBits):
     def lifetime(self) -> Guarantee:
         """Return epsilon_inf."""
         return Guarantee("ldp", self.epsilon_inf)
-
-    @property
-    def bit_count(self) -> int:
-        """One for each value."""
-        return int(self.alphabet.size)
-
-    @property
-    def hashes(self) -> int:
-        """One."""
-        return 1
-
-    @cached_property
-    def members(self) -> IntArray:
-        """Each value has its own bit."""
-        return np.arange(self.alphabet.size)[None, :, None]
-
-    def split_parts(self, reports: Reports) -> tuple[IntArray, PackedBits]:
-        """Return the bits; all are of one cohort."""
-        packed = np.asarray(reports, np.uint8)
-        return np.zeros(len(packed), dtype=np.int64), packed
-
-    def join_parts(self, cohorts: IntArray, packed: PackedBits) -> PackedBits:
-        """Return the bits."""
-        return packed

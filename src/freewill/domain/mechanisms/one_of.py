@@ -11,12 +11,12 @@ import numpy as np
 from freewill.core.types import IntArray, PackedBits, Reports
 from freewill.domain.alphabets.product import Product
 from freewill.domain.draws.sources import Source, below
-from freewill.domain.either_outputs import Either
 from freewill.domain.guarantees.promises import JointGuarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.composed import promised, summed
 from freewill.domain.mechanisms.each import OfAttributes, Silent, attribute_parts
 from freewill.domain.mechanisms.factored import ByAttribute, Said
+from freewill.domain.packed_outputs import Either
 from freewill.errors import ParameterError
 
 

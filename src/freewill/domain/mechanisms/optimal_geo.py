@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.progress import progress
-from freewill.core.types import FloatArray, IntArray, Spec, distribution, frozen, is_number
+from freewill.core.types import FloatArray, IntArray, Spec, distribution, frozen
 from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.guarantees.logarithms import literal_geo_epsilon
-from freewill.domain.mechanisms.computed import NoisyTable
-from freewill.domain.mechanisms.matrix import Matrix
-from freewill.errors import LawError, ParameterError, several, shown
+from freewill.domain.mechanisms.matrix import Matrix, NoisyTable
+from freewill.domain.mechanisms.parameters import checked_number
+from freewill.errors import LawError, several
 
 _SAME = 1 + 1e-12
 """A way through the spanner is no longer than the distance, but for rounding."""
@@ -188,14 +188,15 @@ class OptimalGeo(NoisyTable):
             )
         if dilation is None:
             dilation = 1.0 if alphabet.size <= _SMALL else _USUAL
-        if not (is_number(dilation) and 1 <= dilation <= _LARGEST_DILATION):
-            raise ParameterError(
-                f"dilation={shown(dilation)} for {self.name}: must be a number from 1, with all "
-                f"constraints, to {_LARGEST_DILATION:g} (the larger, the fewer constraints, and "
-                f"the larger the loss). {_USUAL} is usual."
-            )
+        wanted = (
+            f"a number from 1, with all constraints, to {_LARGEST_DILATION:g} (the larger, the "
+            f"fewer constraints, and the larger the loss). {_USUAL} is usual."
+        )
+        dilation = checked_number(
+            dilation, "dilation", self.name, lambda x: 1 <= x <= _LARGEST_DILATION, wanted
+        )
         weights = None if prior is None else distribution(prior, alphabet.size, "prior")
-        vars(self).update(prior=weights, dilation=float(dilation))
+        vars(self).update(prior=weights, dilation=dilation)
         vars(self)["matrix"] = self._solved() if law is None else self._given(law)
 
     @cached_property
@@ -249,10 +250,8 @@ class OptimalGeo(NoisyTable):
         return max(self.problem.loss(self.matrix) - self.least_loss, 0.0)
 
     def parameters(self) -> Spec:
-        """Return epsilon, dilation, the law and, where it is not uniform, the prior."""
-        prior = {} if self.prior is None else {"prior": self.prior.tolist()}
-        numbers = {"epsilon": self.epsilon, **prior, "dilation": self.dilation}
-        return {**numbers, "law": self.matrix.tolist()}
+        """Return what it was given, and the law that was solved for."""
+        return {**super().parameters(), "law": self.matrix.tolist()}
 
     def __str__(self) -> str:
         return f"{self.name}({self.alphabet}, epsilon={self.epsilon:g})"

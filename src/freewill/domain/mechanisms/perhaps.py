@@ -6,20 +6,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec, is_number
+from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.draws.chance import Chance, Dyadic
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source
-from freewill.domain.either_outputs import Maybe
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, brief
+from freewill.domain.mechanisms.base import Mechanism, brief, of_full_rank
 from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promised, read_inner
-from freewill.domain.mechanisms.parameters import of_full_rank
-from freewill.errors import ParameterError, shown
-from freewill.numeric.operators.moments import Moments
-from freewill.numeric.operators.shared_moments import MixedMoments
-from freewill.numeric.operators.silent import SilentOperator
+from freewill.domain.mechanisms.parameters import checked_number
+from freewill.domain.packed_outputs import Maybe
+from freewill.numeric.operators.around import SilentOperator
+from freewill.numeric.operators.moments import MixedMoments, Moments
 
 
 @dataclass(frozen=True, init=False)
@@ -30,7 +28,7 @@ class Perhaps(Mechanism):
     `chance` times what one of the inner mechanism tells. The promise is the inner one's, for
     whoever does report; the epsilon that its law has where it promises an average. The chance is
     a double, taken literally; products cost the inner ones. A report has one byte more than an
-    inner one as bytes has (`domain/either_outputs.py`).
+    inner one as bytes has (`domain/packed_outputs.py`).
 
     >>> import freewill as fw, numpy as np
     >>> shy = fw.Perhaps(fw.KRR(fw.Categorical(["yes", "no"]), epsilon=np.log(3)), chance=0.5)
@@ -46,12 +44,11 @@ class Perhaps(Mechanism):
 
     def __init__(self, inner: Mechanism, chance: float) -> None:
         mechanism = checked_inner(inner, self.name)
-        if not (is_number(chance) and 0 < chance <= 1):
-            raise ParameterError(
-                f"chance={shown(chance)} for {self.name}: must be a number > 0 and <= 1, how "
-                f"likely a report is. Who never reports needs no mechanism."
-            )
-        vars(self).update(alphabet=mechanism.alphabet, inner=mechanism, chance=float(chance))
+        wanted = (
+            "a number > 0 and <= 1, how likely a report is. Who never reports needs no mechanism."
+        )
+        chance = checked_number(chance, "chance", self.name, lambda x: 0 < x <= 1, wanted)
+        vars(self).update(alphabet=mechanism.alphabet, inner=mechanism, chance=chance)
         # Refused now rather than with the first report.
         self.output_space  # noqa: B018
 

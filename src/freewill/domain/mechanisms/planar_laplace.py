@@ -9,7 +9,7 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.grid import Grid
-from freewill.domain.mechanisms.computed import NoisyTable, checked_table
+from freewill.domain.mechanisms.matrix import NoisyTable, checked_table
 from freewill.domain.mechanisms.parameters import check_plane
 
 _NODES = 20

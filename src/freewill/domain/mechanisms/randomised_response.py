@@ -9,17 +9,15 @@ import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
-from freewill.domain.draws.each import coins
+from freewill.domain.draws.chance import Chance, Dyadic, coins, rare
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.noisy import Noisy, Rows
+from freewill.domain.mechanisms.base import Mechanism, Noisy, Rows
 from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance
 from freewill.domain.mechanisms.unary import BitLogs, UnaryEncoding, checked_advantage
 from freewill.errors import ParameterError, shown
-from freewill.numeric.operators.support import BitOperator, SymbolOperator, bit_counts
+from freewill.numeric.operators.support import SymbolOperator
 
 
 @dataclass(frozen=True)
@@ -175,9 +173,7 @@ class RAPPOR(Noisy, UnaryEncoding):  # type: ignore[misc]
     @cached_property
     def flipped(self) -> Chance:
         """The chance f = 1 / (1 + e^(epsilon/2)) of a flip, rounded up, to privacy."""
-        exponent = Dyadic.of(self.epsilon).doubled(-1)
-        bits = precision(exponent)
-        return Chance.up(*share(exponential(exponent, bits)), bits)
+        return rare(Dyadic.of(self.epsilon).doubled(-1))
 
     @classmethod
     def logs_of(cls, epsilon: Any) -> BitLogs:
@@ -211,14 +207,6 @@ class RAPPOR(Noisy, UnaryEncoding):  # type: ignore[misc]
         """Toss a coin for each bit."""
         bits = [(v == value) ^ self.flipped.coin(source) for v in range(self.alphabet.size)]
         return np.packbits(bits, bitorder="little")
-
-    @classmethod
-    def law_of_rows(cls, rows: Rows, outputs: Any) -> BitOperator:
-        """Return the law of reports with an epsilon a row."""
-        size, epsilon, ones = rows.alphabet.size, rows.epsilon, bit_counts(outputs)
-        own_bits = rows.log_share - size * np.log1p(np.exp(-epsilon / 2))
-        log_factor = own_bits - epsilon / 2 * (ones - 1)
-        return BitOperator(outputs, size, -epsilon, -np.expm1(-epsilon), log_factor)
 
     def average(self, others: "Sequence[RAPPOR]", shares: FloatArray) -> "RAPPOR":
         """Average each bit's law, as [RAP]M asks (eq. 13), and not the law of whole reports."""
@@ -288,9 +276,7 @@ class Identity(Mechanism):
 
 def blind_answer(epsilon: float, size: int) -> Chance:
     """Return the chance k / (k - 1 + e^epsilon) of an answer drawn from all k, rounded up."""
-    exponent = Dyadic.of(epsilon)
-    bits = precision(exponent, size.bit_length())
-    return Chance.up(*share(exponential(exponent, bits), size, size - 1), bits)
+    return rare(Dyadic.of(epsilon), size, size - 1, more=size.bit_length())
 
 
 def average_epsilon(epsilons: FloatArray, weights: FloatArray, size: int) -> float:

@@ -1,39 +1,17 @@
 """The kinds of mechanisms by name, ours and others', and how one is read from its description."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pkgutil import iter_modules
 from typing import Any, TypeVar
 
 from freewill.core.types import Spec, check_fields, is_number
+from freewill.domain import mechanisms
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.registry import alphabet_from_spec
-from freewill.domain.mechanisms.asked import Asked
+from freewill.domain.alphabets.product import alphabet_from_spec
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism
-from freewill.domain.mechanisms.blahut_arimoto import BlahutArimoto
-from freewill.domain.mechanisms.bloom import BloomRAPPOR
-from freewill.domain.mechanisms.both import Both
-from freewill.domain.mechanisms.each import Each, Silent
-from freewill.domain.mechanisms.exponential import Exponential
-from freewill.domain.mechanisms.family import Family
-from freewill.domain.mechanisms.geometric import Geometric
-from freewill.domain.mechanisms.hadamard import HadamardResponse
-from freewill.domain.mechanisms.hashing import LocalHashing
-from freewill.domain.mechanisms.longitudinal import LongitudinalKRR, LongitudinalUnary
-from freewill.domain.mechanisms.matrix import Matrix
-from freewill.domain.mechanisms.one_of import OneOf
-from freewill.domain.mechanisms.optimal_geo import OptimalGeo
-from freewill.domain.mechanisms.perhaps import Perhaps
-from freewill.domain.mechanisms.planar_geometric import PlanarGeometric
-from freewill.domain.mechanisms.planar_laplace import PlanarLaplace
-from freewill.domain.mechanisms.randomised_response import KRR, RAPPOR, Identity
-from freewill.domain.mechanisms.repeated import Repeated
-from freewill.domain.mechanisms.shokri import Shokri
-from freewill.domain.mechanisms.square_wave import SquareWave
-from freewill.domain.mechanisms.staircase import Staircase
-from freewill.domain.mechanisms.subset_selection import SubsetSelection
-from freewill.domain.mechanisms.then import Then
-from freewill.domain.mechanisms.unary import OUE, THE, Unary
 from freewill.errors import (
     FreewillError,
     ParameterError,
@@ -46,39 +24,6 @@ from freewill.errors import (
 
 GROUP = "freewill.mechanisms"
 """The group of entry points by which installed packages bring mechanisms, each under its name."""
-_KINDS = (
-    KRR,
-    Geometric,
-    PlanarGeometric,
-    RAPPOR,
-    Shokri,
-    Matrix,
-    Identity,
-    Unary,
-    OUE,
-    THE,
-    LocalHashing,
-    SubsetSelection,
-    HadamardResponse,
-    Exponential,
-    PlanarLaplace,
-    Staircase,
-    SquareWave,
-    BlahutArimoto,
-    OptimalGeo,
-    Then,
-    Both,
-    Perhaps,
-    Family,
-    LongitudinalKRR,
-    LongitudinalUnary,
-    BloomRAPPOR,
-    Repeated,
-    Each,
-    OneOf,
-    Silent,
-    Asked,
-)
 _NOTES = {
     "epsilon": "a number > 0",
     "epsilon_inf": "a number > epsilon",
@@ -108,7 +53,18 @@ _NOTES = {
     "kind": "the name of a mechanism that has an epsilon",
     "step": "a number > 0, of which epsilons are multiples",
 }
-REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _KINDS}
+
+
+def _named_kinds() -> Iterator[type[Mechanism]]:
+    """Yield the classes of this folder that have a name."""
+    for file in iter_modules(mechanisms.__path__):
+        module = import_module(f"{mechanisms.__name__}.{file.name}")
+        for kind in vars(module).values():
+            if isinstance(kind, type) and Mechanism in kind.__mro__ and "name" in vars(kind):
+                yield kind
+
+
+REGISTRY: dict[str, type[Mechanism]] = {kind.name: kind for kind in _named_kinds()}
 _NEEDED = (
     ("obfuscate", "_reports", "draws one report for each index"),
     ("operator", "stacked", "gives P(y given x) of observed outputs"),

@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from freewill.core.types import FloatArray, Spec, is_number
-from freewill.domain.alphabets.linear import Linear
-from freewill.domain.mechanisms.computed import LARGEST_TABLE, NoisyTable
+from freewill.core.types import FloatArray, Spec
+from freewill.domain.alphabets.base import Linear
+from freewill.domain.mechanisms.matrix import LARGEST_TABLE, NoisyTable
+from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.outputs import Symbols
-from freewill.errors import ParameterError, shown
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,11 @@ class SquareWave(NoisyTable):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.reach is None:
-            return
-        if not (is_number(self.reach) and 0 <= self.reach <= LARGEST_TABLE and self.reach % 1 == 0):
-            raise ParameterError(
-                f"reach={shown(self.reach)} for {self.name}: must be a whole number of steps, from "
-                f"0 to {LARGEST_TABLE:,}. Leave it out for the one that tells the collector most."
-            )
-        object.__setattr__(self, "reach", int(self.reach))
+        if self.reach is not None:
+            why = "Leave it out for the one that tells the collector most."
+            bounds = 0, LARGEST_TABLE
+            reach = checked_whole(self.reach, "reach", self.name, *bounds, why, " of steps,")
+            object.__setattr__(self, "reach", reach)
 
     @property
     def width(self) -> int:

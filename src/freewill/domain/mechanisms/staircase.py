@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from freewill.core.types import FloatArray, Spec, is_number
-from freewill.domain.alphabets.linear import Linear
-from freewill.domain.mechanisms.computed import NoisyTable
-from freewill.errors import ParameterError, shown
+from freewill.core.types import FloatArray, Spec
+from freewill.domain.alphabets.base import Linear
+from freewill.domain.mechanisms.matrix import NoisyTable
+from freewill.domain.mechanisms.parameters import checked_number
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,13 @@ class Staircase(NoisyTable):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.gamma is None:
-            return
-        if not (is_number(self.gamma) and 0 < self.gamma <= 1):
-            raise ParameterError(
-                f"gamma={shown(self.gamma)} for {self.name}: must be a number > 0 and <= 1, the "
-                f"first stair's share of a step. Leave it out for the least noise."
+        if self.gamma is not None:
+            wanted = (
+                "a number > 0 and <= 1, the first stair's share of a step. Leave it out for the "
+                "least noise."
             )
-        object.__setattr__(self, "gamma", float(self.gamma))
+            gamma = checked_number(self.gamma, "gamma", self.name, lambda x: 0 < x <= 1, wanted)
+            object.__setattr__(self, "gamma", gamma)
 
     @property
     def width(self) -> int:

@@ -9,13 +9,13 @@ import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec, slices
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.draws.chance import Chance, Dyadic, exponential, precision, share
+from freewill.domain.draws.chance import Chance, Dyadic, rare
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
-from freewill.domain.mechanisms.noisy import Noisy
+from freewill.domain.mechanisms.base import Noisy
 from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.mechanisms.unary import checked_advantage
-from freewill.domain.set_outputs import Subsets
+from freewill.domain.packed_outputs import Subsets
 from freewill.numeric.operators.moments import Moments, SetChances
 from freewill.numeric.operators.support import BitOperator
 
@@ -68,10 +68,9 @@ class SubsetSelection(Noisy):
     @cached_property
     def own(self) -> Chance:
         """The chance p that the true value is in the set, rounded down, to privacy."""
-        size, exponent = self.alphabet.size, Dyadic.of(self.epsilon)
-        bits, others = precision(exponent, size.bit_length()), size - self.length
-        out = share(exponential(exponent, bits), others, others, self.length)
-        return Chance.up(*out, bits).complement
+        size, others = self.alphabet.size, self.alphabet.size - self.length
+        exponent = Dyadic.of(self.epsilon)
+        return rare(exponent, others, others, self.length, size.bit_length()).complement
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> PackedBits:
         """Draw who names the own value, then the other values of each set."""

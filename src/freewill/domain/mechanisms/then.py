@@ -9,11 +9,16 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 
 from freewill.core.types import IntArray, Reports, Spec
-from freewill.domain.alphabets.base import LARGEST, Alphabet, checked_indices, readable
-from freewill.domain.alphabets.categorical import Categorical
+from freewill.domain.alphabets.base import (
+    LARGEST,
+    Alphabet,
+    Categorical,
+    Linear,
+    checked_indices,
+    readable,
+)
 from freewill.domain.alphabets.groups import Groups, Values
-from freewill.domain.alphabets.linear import Linear
-from freewill.domain.alphabets.registry import alphabet_from_spec
+from freewill.domain.alphabets.product import alphabet_from_spec
 from freewill.domain.draws.sources import Source
 from freewill.domain.draws.tables import Tables, whole_weights
 from freewill.domain.guarantees.promises import Guarantee
@@ -22,6 +27,7 @@ from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promi
 from freewill.domain.mechanisms.matrix import checked_law
 from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs import Symbols, listed_numbers
+from freewill.domain.packed_outputs import Bits
 from freewill.errors import (
     AlphabetError,
     FreewillError,
@@ -32,7 +38,7 @@ from freewill.errors import (
     several,
     shown,
 )
-from freewill.numeric.operators.mapped import MappedOperator
+from freewill.numeric.operators.around import MappedOperator
 
 Entries: TypeAlias = tuple[int, ...] | tuple[tuple[float, ...], ...]
 """The output of each inner output; or the chances of all outputs."""
@@ -143,7 +149,7 @@ def _values(mechanism: Mechanism, listed: Reports) -> list[Any]:
     space: Any = mechanism.output_space
     if space.alphabet is not None:
         return readable(space.alphabet, listed)
-    if not getattr(space, "by_value", False):
+    if not isinstance(space, Bits):
         raise ParameterError(
             f"a function of reports that are {space}: it takes values, or tuples of those whose "
             f"bits are set. Write an index for each of outputs() instead."

@@ -6,19 +6,19 @@ Whoever sees all reports of a lifetime learns no more than the permanent answer 
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
-from freewill.domain.draws.chance import Chance
+from freewill.domain.draws.chance import Chance, aligned, difference
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.blocks import ReportRows, rows_of
-from freewill.numeric.operators.count_moments import CountMoments
-from freewill.numeric.operators.moments import Moments
+from freewill.numeric.operators.moments import CountMoments, Moments
 from freewill.numeric.operators.support import unpacked
 
 _CLOSE = 0.5
@@ -46,37 +46,30 @@ class TwoStep(Mechanism, Protocol):
 
     def answers(self, truth: IntArray, rng: np.random.Generator) -> Reports:
         """Draw a permanent answer for each index."""
-        ...
 
     def answer(self, value: int, source: Source) -> Any:
         """Draw the permanent answer of one index from random bytes."""
 
     def fresh_reports(self, answers: Reports, rng: np.random.Generator) -> Reports:
         """Draw a report from each permanent answer."""
-        ...
 
     def fresh_report(self, answer: Any, source: Source) -> Any:
         """Draw a report from a permanent answer, from random bytes."""
 
     def lifetime(self) -> Guarantee:
         """Return what all reports of a lifetime together promise, however many they are."""
-        ...
 
     def epsilon_of(self, times: int) -> float:
         """Return the epsilon of a record of so many reports: it rises to that of the lifetime."""
-        ...
 
     def record_operator(self, parts: Sequence[Reports]) -> Operator:
         """Return the law of records."""
-        ...
 
     def record_log_ratios(self, parts: Sequence[Reports]) -> FloatArray:
         """Return log P(record | x) up to a constant of each record."""
-        ...
 
     def record_weights(self, parts: Sequence[Reports]) -> list[list[int]]:
         """Return the sampler's own numbers, [value][record]."""
-        ...
 
     def record_moments(self, theta: FloatArray, times: int) -> Moments | None:
         """Return what a record of so many reports tells at theta, where a formula can."""
@@ -89,7 +82,7 @@ def through(first: Chance, yes: Chance, no: Chance) -> Chance:
     >>> through(Chance(3, 2), Chance(3, 2), Chance(1, 1))         # 3/4 3/4 + 1/4 1/2
     Chance(numerator=11, shift=4)
     """
-    (often, seldom), ((one, _), (other, _)) = first.weights, _aligned(yes, no)
+    (often, seldom), ((one, _), (other, _)) = first.weights, aligned(yes, no)
     total, shift = often * one + seldom * other, first.shift + max(yes.shift, no.shift)
     spare = min((total & -total).bit_length() - 1, shift)
     return Chance(total >> spare, shift - spare)
@@ -131,7 +124,7 @@ class BitSteps(NamedTuple):
         tilt -= (times - count) * _log_ratio(self.no.complement, self.yes.complement)
         # In units of the likelier of both.
         one, none = np.exp(np.minimum(tilt, 0)), np.exp(np.minimum(-tilt, 0))
-        excess = _difference(self.own, self.other) * _signed(tilt) / (b * one + not_b * none)
+        excess = difference(self.own, self.other) * _signed(tilt) / (b * one + not_b * none)
         plain = np.log(a * one + not_a * none) - np.log(b * one + not_b * none)
         near = np.abs(excess) < _CLOSE
         return np.where(near, np.log1p(np.where(near, excess, 0.0)), plain), stray
@@ -150,10 +143,10 @@ class BitSteps(NamedTuple):
 
     def weights(self, times: int) -> tuple[list[int], list[int]]:
         """Return f1(c) and f0(c) as whole numbers, over one power of two."""
-        own, other = _aligned(self.own, self.other)
+        own, other = aligned(self.own, self.other)
         powers = [
             [yes**c * no ** (times - c) for c in range(times + 1)]
-            for yes, no in _aligned(self.yes, self.no)
+            for yes, no in aligned(self.yes, self.no)
         ]
         first, second = (
             [yes * a + no * b for a, b in zip(*powers, strict=True)] for yes, no in (own, other)
@@ -173,7 +166,7 @@ def log_odds_ratio(first: Chance, second: Chance) -> float:
 
 def _log_ratio(first: Chance, second: Chance) -> float:
     """Return log p / q likewise."""
-    (yes, _), (stray, _) = _aligned(first, second)
+    (yes, _), (stray, _) = aligned(first, second)
     return _log_quotient(yes, stray)
 
 
@@ -188,19 +181,6 @@ def _signed(exponent: FloatArray) -> FloatArray:
     return np.asarray(np.sign(exponent) * -np.expm1(-np.abs(exponent)))
 
 
-def _aligned(*chances: Chance) -> list[tuple[int, int]]:
-    """Return whole numbers in the proportions of yes and no, all over the same power of two."""
-    scale = max(chance.shift for chance in chances)
-    yes = [chance.numerator << scale - chance.shift for chance in chances]
-    return [(one, (1 << scale) - one) for one in yes]
-
-
-def _difference(first: Chance, second: Chance) -> float:
-    """Return the difference of two chances, rounded once."""
-    (one, rest), (other, _) = _aligned(first, second)
-    return (one - other) / (one + rest)
-
-
 class TwoStepBits(TwoStep, Protocol):
     """Two steps of bits: a value has some bits of its own in each of several cohorts.
 
@@ -213,23 +193,29 @@ class TwoStepBits(TwoStep, Protocol):
     def steps(self) -> BitSteps:
         """The four chances."""
 
-    @property
+    @cached_property
     def members(self) -> IntArray:
-        """The own bits, [cohort, value, hash]."""
+        """The own bits, [cohort, value, hash]: one for each value, unless a kind has others."""
+        return np.arange(self.alphabet.size)[None, :, None]
 
     def split_parts(self, reports: Reports) -> tuple[IntArray, PackedBits]:
-        """Return cohorts and packed bits of checked reports."""
+        """Return cohorts and packed bits of checked reports, which are bits of one cohort."""
+        packed = np.asarray(reports, np.uint8)
+        return np.zeros(len(packed), dtype=np.int64), packed
 
     def join_parts(self, cohorts: IntArray, packed: PackedBits) -> Reports:
         """Return reports from cohorts and packed bits."""
+        return packed
 
     @property
     def bit_count(self) -> int:
         """How many bits a report has."""
+        return int(self.alphabet.size)
 
     @property
     def hashes(self) -> int:
         """How many bits a value has at most."""
+        return 1
 
     def answers(self, truth: IntArray, rng: np.random.Generator) -> Reports:
         """Draw cohorts; toss a coin for each bit, `own` for those of the value, else `other`."""

@@ -9,18 +9,21 @@ import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.draws.chance import HALF, Chance, Dyadic, exponential, precision, share
-from freewill.domain.draws.each import bits
+from freewill.domain.draws.chance import (
+    HALF,
+    Chance,
+    Dyadic,
+    bits,
+    difference,
+    exponential,
+    precision,
+    rare,
+)
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.noisy import Noisy, Rows
-from freewill.domain.mechanisms.parameters import (
-    checked_alphabet,
-    checked_chance,
-    checked_threshold,
-)
+from freewill.domain.mechanisms.base import Mechanism, Noisy, Rows
+from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance, checked_number
 from freewill.domain.packed_outputs import Bits
 from freewill.errors import IdentifiabilityError, ParameterError
 from freewill.numeric.operators.moments import BitMoments, SetChances
@@ -183,12 +186,8 @@ class UnaryEncoding(Mechanism, Protocol):
 
     def debiased(self, shares: FloatArray) -> FloatArray:
         """Return (s - q) / (p - q) (Wang et al. 2017, eq. 2)."""
-        yes, stray = Dyadic(*self.own), Dyadic(*self.other)
-        scale = max(yes.shift, stray.shift)
-        apart = (yes.numerator << scale - yes.shift) - (stray.numerator << scale - stray.shift)
-        return np.asarray(
-            (shares - self.other.nearest) / checked_advantage(apart / (1 << scale), self)
-        )
+        apart = checked_advantage(difference(self.own, self.other), self)
+        return np.asarray((shares - self.other.nearest) / apart)
 
     def truths(self) -> FloatArray:
         """Return the chance that the own bit is set and no other."""
@@ -300,9 +299,7 @@ class OUE(UnaryEncoding, Noisy):
     @cached_property
     def other(self) -> Chance:
         """The chance q = 1 / (1 + e^epsilon), rounded up, to privacy."""
-        exponent = Dyadic.of(self.epsilon)
-        bits = precision(exponent)
-        return Chance.up(*share(exponential(exponent, bits)), bits)
+        return rare(Dyadic.of(self.epsilon))
 
 
 @dataclass(frozen=True)
@@ -330,7 +327,9 @@ class THE(UnaryEncoding, Noisy):
     def __post_init__(self) -> None:
         super().__post_init__()
         given: Any = best_threshold(self.epsilon) if self.threshold is None else self.threshold
-        object.__setattr__(self, "threshold", checked_threshold(given, self.name))
+        wanted = "a number from 0 to 1, between the two values of a bit, or None for the best one."
+        cut = checked_number(given, "threshold", self.name, lambda cut: 0 <= cut <= 1, wanted)
+        object.__setattr__(self, "threshold", cut)
 
     @cached_property
     def own(self) -> Chance:

@@ -126,6 +126,15 @@ class Table:
         for query in queries:
             yield from self.session.batches(query, longest)
 
+    def telling(self, query: Any, tell: Callable[[Any], None], longest: int) -> Callable[[], None]:
+        """Return what runs a query and tells the record batches of its answer."""
+
+        def run() -> None:
+            for batch in self.batches(query, longest=longest):
+                tell(batch)
+
+        return run
+
 
 def engine_for(name: str, source: Any) -> Engine:
     """Return the engine of that name; a frame of an engine's own stays with that engine."""

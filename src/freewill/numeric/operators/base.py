@@ -1,14 +1,14 @@
 """What an operator is: the law of the observed outputs, as two products; arrays and stacks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from freewill.core.types import BoolArray, FloatArray, IntArray, numbers
+from freewill.core.types import BoolArray, FloatArray, IntArray, numbers, slices
 from freewill.errors import AlphabetError, LawError, ParameterError, shown
 
 Structure = Literal[
@@ -18,7 +18,8 @@ Structure = Literal[
 
 Map: TypeAlias = Callable[[FloatArray], FloatArray]
 """A matrix that is known by its products."""
-
+_MADE_ENTRIES = 1 << 20
+"""Of rows that are made at once where products do not do."""
 
 RowNumbers: TypeAlias = float | FloatArray
 """One number for all rows, or one a row."""
@@ -184,6 +185,11 @@ class Operator(Protocol):
         fitted = self.forward(theta)
         return Sums.of(theta.size, fitted, weights, self.adjoint, self.gram if stride else None)
 
+    def work(self, pairs: bool = False) -> float:
+        """Return how many multiplications take as long as a product, or as a gram matrix."""
+        outputs, size = self.shape
+        return float(outputs * size ** (2 if pairs else 1))
+
     def line_terms(self) -> LineTerms | None:
         """Return what the law adds to a system on a line, where it has that structure."""
         return None
@@ -279,6 +285,30 @@ class DenseOperator(Operator):
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows."""
         return self.rows if columns is None else self.rows[:, columns]
+
+
+class ByBlocks(Operator, Protocol):
+    """A law whose rows are made, some at a time, where its products do not do."""
+
+    def _blocks(self, places: IntArray | None = None) -> Iterator[tuple[Any, FloatArray]]:
+        """Yield places of outputs, of all if none are given, and their rows as an array."""
+        wanted = np.arange(self.shape[0]) if places is None else places
+        for some in slices(wanted.size, _MADE_ENTRIES // self.shape[1]):
+            yield wanted[some], self.subset(wanted[some]).dense()
+
+    def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
+        """Return L, g and, unless `stride` is 0, H, block by block."""
+        total = Sums.nothing(theta.size, stride)
+        for places, rows in self._blocks():
+            total += DenseOperator(rows).sums(theta, weights[places], stride)
+        return total
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """Return rows.T @ diag(weights) @ rows, block by block."""
+        gram = np.zeros((self.shape[1], self.shape[1]))
+        for places, rows in self._blocks():
+            gram += DenseOperator(rows).gram(weights[places])
+        return gram
 
 
 def chosen_rows(

@@ -14,8 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, slices
-from freewill.numeric.operators.base import Map, Structure
-from freewill.numeric.operators.blocks import ByBlocks
+from freewill.numeric.operators.base import ByBlocks, Map, Structure
 from freewill.numeric.operators.folded_kernel import FoldedKernel, PlanarProducts
 
 _BLOCK = 1 << 14

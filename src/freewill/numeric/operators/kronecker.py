@@ -180,7 +180,7 @@ class KroneckerOperator(Operator):
         return np.ascontiguousarray(split).reshape(self.shape[1], self.shape[1])
 
     def work(self, pairs: bool = False) -> float:
-        """Return how many multiplications take as long as a product, or as a gram matrix.
+        """Return the work of a product, step by step, or of a gram matrix.
 
         The law of pairs of values has the squares of all numbers of values.
         """
@@ -216,14 +216,6 @@ class KroneckerOperator(Operator):
         logs = [factor.log_dense() for factor in self.factors]
         share = np.broadcast_to(self.log_share, self.which[0].shape)
         return np.asarray(_joined(np.add, logs, self.which) + share[:, None])
-
-
-def work_of(part: Operator, pairs: bool = False) -> float:
-    """Return the work of a product or of a gram matrix: by structure for records, else by rows."""
-    if isinstance(part, KroneckerOperator):
-        return part.work(pairs)
-    outputs, size = part.shape
-    return float(outputs * size ** (2 if pairs else 1))
 
 
 @dataclass(frozen=True, eq=False)

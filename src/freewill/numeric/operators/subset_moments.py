@@ -60,6 +60,9 @@ class SubsetMoments(SetMoments):
         own = self.chance * (1 + self.gain) / (1 + self.gain * self.chance)
         return (self.length - own) / (self.theta.size - 1)
 
+    def system(self) -> None:
+        """Return nothing: weights are complex, and K is no sum of squares."""
+
     def first_chances(self) -> FloatArray:
         """Return C(k-1-j, d-1) / C(k, d), each from the one before it."""
         size, before = self.theta.size, np.arange(self.theta.size - 1)

@@ -23,10 +23,9 @@ from freewill.domain.mechanisms.each import Silent
 from freewill.domain.mechanisms.factored import Column
 from freewill.domain.mechanisms.one_of import OneOf
 from freewill.errors import EvidenceError, several
-from freewill.stats.choice.check import GroupChoice, holm, preference
-from freewill.stats.choice.scores import Sample, Scores
-from freewill.stats.efficient import OneStep, marginal_fits
+from freewill.stats.choice.check import GroupChoice, Sample, Scores, holm, preference
 from freewill.stats.evidence import FEWEST, Evidence
+from freewill.stats.information import OneStep, marginal_fits
 from freewill.stats.marginals import part_names
 
 _ALONE = "for its people's reports tell nothing of any attribute that others do not"

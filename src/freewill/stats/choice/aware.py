@@ -1,15 +1,21 @@
 """An estimate that lets people choose their mechanism by their value, and tells how they do."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from freewill.core.types import FloatArray
-from freewill.errors import EvidenceError, ParameterError, several
+from freewill.domain.alphabets.base import readable
+from freewill.domain.guarantees.epsilon import odds_in_words, promised_odds, told_apart
+from freewill.domain.guarantees.promises import as_odds
+from freewill.errors import EvidenceError, FreewillError, ParameterError, printable, several
+from freewill.numeric.operators.moments import about_mean
 from freewill.numeric.solvers.likelihood import (
     Certificate,
     OnStep,
@@ -19,9 +25,11 @@ from freewill.numeric.solvers.likelihood import (
     one_blas_thread,
 )
 from freewill.stats.choice.bases import Basis, BasisName, basis_of, deviating, ladder
+from freewill.stats.choice.check import ChoiceCheck, check_choice
 from freewill.stats.choice.fit import (
     ChoiceFit,
     Free,
+    JointEstimate,
     averaged,
     beside_constants,
     best_of,
@@ -30,22 +38,28 @@ from freewill.stats.choice.fit import (
     fit,
     narrowed,
 )
-from freewill.stats.choice.joint import JointEstimate
-from freewill.stats.choice.model import ChoiceModel
-from freewill.stats.choice.separate import Separate
-from freewill.stats.efficient import refuse_combinations
+from freewill.stats.choice.model import ChoiceLaw, ChoiceModel
+from freewill.stats.covariance import OnRow
 from freewill.stats.estimators.estimate import Estimate, Work, checked_run, described
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, checked_evidence
+from freewill.stats.evidence import (
+    Evidence,
+    by_attribute,
+    checked_evidence,
+    names_of,
+    refuse_combinations,
+)
 from freewill.stats.groups import name_of
-from freewill.stats.intervals import Intervals
+from freewill.stats.information import Estimated, OneStep, Shape, information_at, pulled, split_of
+from freewill.stats.intervals import Intervals, answered, band, intervals_about
+from freewill.stats.weights import Weights
 
-if TYPE_CHECKING:
-    from freewill.stats.choice.check import ChoiceCheck
-    from freewill.stats.efficient import OneStep
-
+_ROUNDING = 1e-10
+"""An error that is less of what is added up is rounding."""
 _MOST_PARAMETERS = 1000
 """Coefficients of one basis: a matrix of that size is factored at each step."""
+_RAREST = 1e-9
+"""Share of the people of a value who choose a mechanism, at least: nothing divides by 0."""
 _BENDS = 5
 """Functions that bands of c allow for at least: six splines on a line, a parabola on a grid."""
 _TINY = 1e-300
@@ -58,6 +72,134 @@ _VAGUE = 3.0
 _LOST = 1e-7
 """Share of the information about a coefficient that is left when theta is unknown, below which
 rounding is all there is."""
+_LARGEST = 512
+"""Values up to which a choice law is fitted for this alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Separate:
+    """theta as the mean of the distributions theta_m of those who chose mechanism m.
+
+    theta = sum_m s_m theta_m by whatever people choose, and the reports of group m tell of theta_m
+    alone. Let y_m be the efficient estimate of h'theta_m, v_m its variance, and r^2 the variance of
+    h under theta. By the law of total variance h'theta_m = h'theta + d_m with
+
+        sum_m s_m d_m = 0,   sum_m s_m d_m^2 <= r^2,
+
+    whatever the choice law. Of a group that tells little, that bound tells more than its reports:
+
+        h'theta ~ sum_m w_m y_m,   w_m in proportion to q_m = s_m / (1 + s_m v_m / r^2),
+        variance  r^2 (1 / sum_m q_m - 1)  =  sum_m w_m^2 v_m + the square of the largest bias,
+
+    the least that a linear estimate can promise. That is the sum of s_m^2 v_m where all groups tell
+    enough. To it comes sum_m w_m d_m^2 / n, for the shares s_m are those of the people who came.
+    As the bias is never beyond what it counts for, an interval of 1.96 standard errors holds the
+    truth in 95 % of cases or more under every choice law, where the y_m are normal.
+    """
+
+    evidence: Evidence
+
+    @cached_property
+    def groups(self) -> tuple[OneStep, ...]:
+        """The fit of each group by itself."""
+        alphabet, groups = self.evidence.alphabet, self.evidence.groups
+        return tuple(OneStep(Evidence(alphabet, (one,)), None) for one in groups if one.people)
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """s_m, in a column."""
+        people = [one.evidence.people for one in self.groups]
+        return np.array(people)[:, None] / self.evidence.people
+
+    @cached_property
+    def theta(self) -> FloatArray:
+        """The mean of the most likely theta_m, pulled inside."""
+        modes = np.stack([one.mode for one in self.groups])
+        return pulled(np.asarray(self.shares[:, 0] @ modes), self.evidence.people)
+
+    def estimated(
+        self, rows: FloatArray, on_row: OnRow | None = None
+    ) -> tuple[Estimated, list[Estimated], FloatArray]:
+        """Return h'theta for rows h, the same of each group, and the weights w, [group, row]."""
+        parts = [one.estimated(rows, on_row) for one in self.groups]
+        values = np.stack([part.values for part in parts])
+        variances = np.stack([part.variances / part.people for part in parts])
+        possible = np.square(about_mean(rows, self.theta)) @ self.theta
+        noise = self.shares * variances
+        noise = np.divide(noise, possible, out=np.zeros_like(noise), where=possible > 0)
+        counted = self.shares / (1 + noise)
+        with np.errstate(all="ignore"):
+            weights = counted / counted.sum(axis=0)
+            # 1 - sum q, without cancellation; infinite where no group tells of h.
+            missed = (self.shares * np.where(np.isinf(noise), 1.0, noise / (1 + noise))).sum(axis=0)
+            total = possible * missed / counted.sum(axis=0)
+            middle = np.where(counted.sum(axis=0) > 0, (weights * values).sum(axis=0), values[0])
+        weights = np.nan_to_num(weights)
+        total = total + (weights * np.square(values - middle)).sum(axis=0) / self.evidence.people
+        own = np.square(weights) * np.where(weights > 0, variances, 0.0)
+        shape = _shape(own, total, [part.shape for part in parts])
+        centred = about_mean(rows, self.theta)
+        influences = np.zeros_like(centred)
+        return Estimated(centred, influences, middle, total, shape, 1), parts, weights
+
+    def strain(self, rows: FloatArray, theta: FloatArray) -> float:
+        """Return by how many standard errors h'theta is off at most, over rows h."""
+        estimated = self.estimated(rows)[0]
+        off, error = np.abs(rows @ theta - estimated.values), np.sqrt(estimated.variances)
+        # What is the same for every theta is off by rounding alone.
+        unknown = error > _ROUNDING * np.abs(rows).max(axis=1)
+        return float(np.divide(off, error, out=np.zeros_like(off), where=unknown).max(initial=0))
+
+    def intervals(
+        self, of: Any, level: float, joint: bool, on_row: OnRow | None = None
+    ) -> Intervals:
+        """Return intervals for functionals of theta, as `fw.intervals` takes them."""
+        information = information_at(self.evidence, self.theta)
+
+        def answer(weights: Weights, level: float) -> Intervals:
+            estimated, parts, counted = self.estimated(weights.rows, on_row)
+            critical = self._joint(estimated, parts, counted, level) if joint else None
+            return intervals_about(information, weights, estimated, level, critical)
+
+        return answered(of, self.evidence.alphabet, level, joint, answer)
+
+    def _joint(
+        self, estimated: Estimated, parts: list[Estimated], weights: FloatArray, level: float
+    ) -> float:
+        """Return the number of standard errors with which all intervals hold at once.
+
+        From errors that go together as those of the groups do, and biases as if all choices were
+        as likely: d_m has the covariance (1 / s_m - 1) (diag(theta) - theta theta').
+        """
+        unsure = np.isfinite(estimated.variances) & (estimated.variances > 0)
+        if not unsure.any():
+            return float(ndtri((1 + level) / 2))
+        rows, weights = estimated.rows[unsure], weights[:, unsure]
+        ways = (weights / self.shares).T @ weights - 1
+        matrix = ways * ((rows * self.theta) @ rows.T)
+        for part, own in zip(parts, weights, strict=True):
+            influences = np.where(own[:, None] > 0, part.influences[unsure], 0.0)
+            matrix += np.outer(own, own) * (part.rows[unsure] @ influences.T) / part.people
+        matrix[np.diag_indices(len(matrix))] = estimated.variances[unsure]
+        return band(matrix, np.zeros(len(rows)), level)
+
+
+def _shape(own: FloatArray, total: FloatArray, shapes: list[Shape]) -> Shape:
+    """Return the shape of a sum of estimates of variances `own`, [group, row], whose sum is less.
+
+    Third cumulants add, and so do fourth moments: the people behind all are
+    (sum v_m)^2 / sum (v_m^2 / people_m).
+    """
+    skewness = np.stack([shape.skewness for shape in shapes])
+    people = np.stack([shape.effective_people for shape in shapes])
+    with np.errstate(all="ignore"):
+        skewed = (own**1.5 * skewness).sum(axis=0) / total**1.5
+        share = own / own.sum(axis=0)
+        effective = 1 / (share**2 / people).sum(axis=0)
+    return Shape(
+        np.nan_to_num(skewed, posinf=0.0, neginf=0.0),
+        np.where(np.isfinite(effective), effective, people.sum(axis=0)),
+    )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,7 +229,7 @@ class ChoiceAwareEstimate(Estimate):
     fits: tuple[ChoiceFit, ...] = field(repr=False)
     likelihood_ratio: float
     blind: tuple[str, ...] = ()
-    check: "ChoiceCheck | None" = field(default=None, repr=False)
+    check: ChoiceCheck | None = field(default=None, repr=False)
     together: JointEstimate | None = field(default=None, repr=False)
 
     @property
@@ -266,15 +408,24 @@ def choice_aware(
     )
 
 
-def aware_of(fit: "OneStep") -> ChoiceAwareEstimate:
+def choice_law(aware: ChoiceAwareEstimate, bends: bool = True) -> ChoiceLaw:
+    """Return the choice law of an estimate, with all bends that its intervals allow for.
+
+    Or with those of its own basis alone, which is what a simple law is worth beside a departure.
+    """
+    joint, best = aware.made_from, aware.best
+    choice = np.maximum(aware.choice, _RAREST)
+    functions, spread = (joint.basis, joint.spread) if bends else (best.functions, best.spread)
+    return ChoiceLaw(choice / choice.sum(axis=1, keepdims=True), functions.functions, spread)
+
+
+def aware_of(fit: OneStep) -> ChoiceAwareEstimate:
     """Return the choice-aware estimate of a fit, to be made once (`fit.once`)."""
     return choice_aware(fit.evidence)
 
 
-def _checked(evidence: Evidence, exact: Estimate) -> "ChoiceCheck | None":
+def _checked(evidence: Evidence, exact: Estimate) -> ChoiceCheck | None:
     """Test free choice; None where no group can be tested."""
-    from freewill.stats.choice.check import check_choice  # noqa: PLC0415
-
     try:
         return check_choice(evidence, start=exact)
     except EvidenceError:
@@ -282,7 +433,7 @@ def _checked(evidence: Evidence, exact: Estimate) -> "ChoiceCheck | None":
 
 
 def _doubt(
-    model: ChoiceModel, bases: list[Basis], free: Free, check: "ChoiceCheck | None"
+    model: ChoiceModel, bases: list[Basis], free: Free, check: ChoiceCheck | None
 ) -> tuple[float, float]:
     """Return what the score must promise of a basis to be fitted, and what it promises at most.
 
@@ -391,3 +542,77 @@ def _blind(model: ChoiceModel, bases: list[Basis], free: Free) -> tuple[str, ...
         for group, lost in zip(model.evidence.groups, ~(left > _LOST * at_most), strict=True)
         if lost
     )
+
+
+@dataclass(frozen=True)
+class ChoiceOdds:
+    """How well the choice of a mechanism and a report of it tell two values apart.
+
+    Once somebody chose `mechanism` and reported what tells most, `first` is likelier than `second`
+    by e^log_odds; `low` and `high` are the ends of its interval at `level`, which holds for all
+    pairs of values and all mechanisms at once. `promised` is the logarithm of the odds that the
+    report alone may show of the two, None where no odds are promised.
+    """
+
+    mechanism: str
+    first: Any
+    second: Any
+    log_odds: float
+    low: float
+    high: float
+    promised: float | None
+    level: float
+
+    @property
+    def text(self) -> str:
+        """The odds in words."""
+        low, high = as_odds(self.low), as_odds(self.high)
+        interval = f" ({100 * self.level:.12g} %: {low} to {high})"
+        odds = odds_in_words(self.first, self.second, self.log_odds, self.promised, interval)
+        return f"who chooses {printable(self.mechanism)} tells: {odds}"
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """The same as JSON has it."""
+        names = ("mechanism", "first", "second", "log_odds", "low", "high", "promised", "level")
+        return {**{name: getattr(self, name) for name in names}, "words": self.text}
+
+
+def choice_odds(fit: OneStep, level: float) -> tuple[ChoiceOdds, ...]:
+    """Return what the choice of each mechanism tells for sure, the clearest first; perhaps nothing.
+
+    The choice law is that of `choice_aware`, with a band that holds all of it at once: a pair that
+    is looked for is found where noise helps. Of each mechanism the pair of values is taken whose
+    odds log c(x) - log c(x') are largest within the band, and to that comes what the report tells.
+    Nothing of several questions, and of more than 512 values, where a choice law takes minutes.
+    """
+    fit = split_of(fit)
+    if by_attribute(fit.evidence) or fit.evidence.alphabet.size > _LARGEST:
+        return ()
+    try:
+        aware = fit.once(aware_of)
+        odds = list(_odds(aware, level)) if aware.best.spread else []
+    except FreewillError:
+        return ()
+    return tuple(one for _, one in sorted(odds, key=lambda pair: -pair[0]))
+
+
+def _odds(aware: ChoiceAwareEstimate, level: float) -> Iterator[tuple[float, ChoiceOdds]]:
+    """Yield what each choice tells beside its report, at the lower end, and all that it tells."""
+    evidence = aware.made_from.model.evidence
+    names = names_of(evidence, short=True)
+    for name, mechanism, within in zip(
+        names, evidence.mechanisms, aware.made_from.choice_band(level), strict=True
+    ):
+        low, logs, high = within
+        two = [int(np.argmax(low)), int(np.argmin(high))]
+        point, least, most = (
+            float(one[two[0]] - other[two[1]])
+            for one, other in ((logs, logs), (low, high), (high, low))
+        )
+        # What a report tells for sure, no choice tells better.
+        if least > 0 and math.isfinite(alone := told_apart(mechanism, *two)):
+            first, second = readable(evidence.alphabet, np.array(two))
+            ends = (point + alone, least + alone, most + alone)
+            limit = promised_odds(mechanism, two)
+            yield least, ChoiceOdds(name, first, second, *ends, limit, level)

@@ -1,18 +1,19 @@
-"""The most likely choice law in a basis, shrunk as much as the reports ask for."""
+"""The most likely choice law in a basis, shrunk as the reports ask for, and how sure it is."""
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_expit, logsumexp, ndtri, softmax
 
 from freewill.core.types import FloatArray
 from freewill.numeric.solvers.likelihood import Solution
 from freewill.stats.choice.bases import Basis
-
-if TYPE_CHECKING:
-    from freewill.stats.choice.model import ChoiceModel, Place, Score
+from freewill.stats.choice.model import ChoiceModel, Place, Score, inverse_of
+from freewill.stats.functionals import checked_level
+from freewill.stats.intervals import normal_draws
 
 _MOST_STEPS = 40
 """Newton steps for one basis: ten are usual."""
@@ -66,7 +67,7 @@ class Free(NamedTuple):
     """The maximum under free choice, where all bases begin, and what the reports tell there."""
 
     solution: Solution
-    place: "Place"
+    place: Place
 
 
 class _Point(NamedTuple):
@@ -83,7 +84,7 @@ class _Point(NamedTuple):
 
 
 def fit(
-    model: "ChoiceModel",
+    model: ChoiceModel,
     basis: Basis,
     free: Free,
     near: FloatArray | None = None,
@@ -128,7 +129,7 @@ def fit(
     return _result(model, basis, here, spread, score, converged)
 
 
-def corrected(model: "ChoiceModel", fitted: ChoiceFit) -> ChoiceFit:
+def corrected(model: ChoiceModel, fitted: ChoiceFit) -> ChoiceFit:
     """Move a fit to where the efficient score is 0: the border of the simplex then has no say.
 
     The most likely theta keeps the positive part of the noise of every rare value, and a choice
@@ -157,7 +158,7 @@ def corrected(model: "ChoiceModel", fitted: ChoiceFit) -> ChoiceFit:
     return fitted
 
 
-def narrowed(model: "ChoiceModel", fitted: ChoiceFit, free: Free, doubt: float) -> ChoiceFit | None:
+def narrowed(model: ChoiceModel, fitted: ChoiceFit, free: Free, doubt: float) -> ChoiceFit | None:
     """Fit logits that are all multiples of one function, the one that a fit comes nearest to.
 
     The function is that of the first left singular vector of the coefficients. To choose it costs
@@ -180,9 +181,7 @@ def best_of(fits: list[ChoiceFit]) -> ChoiceFit:
     return max(fits, key=lambda one: (one.spread > 0, one.criterion))
 
 
-def averaged(
-    model: "ChoiceModel", law: ChoiceFit, free: Free, excess: float, laws: int
-) -> ChoiceFit:
+def averaged(model: ChoiceModel, law: ChoiceFit, free: Free, excess: float, laws: int) -> ChoiceFit:
     """Return a choice law that free choice explains as well, averaged with free choice.
 
     `excess` is by how much the law's criterion exceeds that of free choice, by the fit and by what
@@ -220,7 +219,7 @@ def _newton(
 
 
 def _step(
-    model: "ChoiceModel", basis: Basis, here: _Point, spread: float, score: "Score", damping: float
+    model: ChoiceModel, basis: Basis, here: _Point, spread: float, score: Score, damping: float
 ) -> tuple[_Point, float, float]:
     """Take the first step that does not lose; return where it leads, its promise and its damping.
 
@@ -240,7 +239,7 @@ def _step(
 
 
 def _moved(
-    model: "ChoiceModel",
+    model: ChoiceModel,
     basis: Basis,
     coefficients: FloatArray,
     step: FloatArray,
@@ -251,12 +250,12 @@ def _moved(
     return _at(model, basis, coefficients + step * min(1.0, _WIDEST / max(reach, 1e-300)), start)
 
 
-def _at(model: "ChoiceModel", basis: Basis, coefficients: FloatArray, start: FloatArray) -> _Point:
+def _at(model: ChoiceModel, basis: Basis, coefficients: FloatArray, start: FloatArray) -> _Point:
     choice = model.choice(basis, coefficients)
     return _Point(coefficients, choice, model.solve(choice, start))
 
 
-def first_spread(score: "Score") -> tuple[float, float]:
+def first_spread(score: Score) -> tuple[float, float]:
     """Return the spread of the largest criterion, and that, by the efficient score at free choice.
 
     A fit then gains about as much: no fit is needed to know whether it is worth it.
@@ -276,7 +275,7 @@ def first_spread(score: "Score") -> tuple[float, float]:
     return float(spreads[best]), float(gains[best])
 
 
-def _df(coefficients: FloatArray, score: "Score", spread: float) -> tuple[float, float]:
+def _df(coefficients: FloatArray, score: Score, spread: float) -> tuple[float, float]:
     """Return how many coefficients the reports decide, and log det(1 + spread^2 n S)."""
     information, _ = beside_constants(score.curvature, coefficients)
     values = spread**2 * np.maximum(np.linalg.eigvalsh(information), 0.0)
@@ -294,11 +293,11 @@ def beside_constants(curvature: FloatArray, slope: FloatArray) -> tuple[FloatArr
 
 
 def _result(
-    model: "ChoiceModel",
+    model: ChoiceModel,
     basis: Basis,
     point: _Point,
     spread: float = 0.0,
-    score: "Score | None" = None,
+    score: Score | None = None,
     converged: bool = True,
 ) -> ChoiceFit:
     """Say what a point is worth; a spread of 0 stands for free choice."""
@@ -323,3 +322,108 @@ def _result(
         coefficients=point.coefficients,
         functions=basis,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class JointEstimate:
+    """The efficient estimate of (theta, coefficients) near a fit, left negative where it is.
+
+    With I the expected information at theta pulled inside and at the coefficients b, to which a
+    prior adds 1 / n spread^2, and U the derivatives there,
+
+        C = I^-1 - (theta, 0)(theta, 0)',   (theta_1, b_1) = (theta, b) + C U,
+
+    C / n being the covariance on the simplex. What moves theta and the choice law against each
+    other without a trace makes both uncertain. It is made when somebody asks how sure theta and the
+    choice law are: O((k + coefficients)^3).
+    """
+
+    model: ChoiceModel
+    basis: Basis
+    near_theta: FloatArray
+    near_coefficients: FloatArray
+    spread: float
+
+    @cached_property
+    def _efficient(self) -> tuple[FloatArray, FloatArray]:
+        """(theta_1, b_1) in one row, and C / n."""
+        model, near = self.model, self.near_coefficients
+        with np.errstate(all="ignore"):
+            place = model.place(self.near_theta, model.choice(self.basis, near))
+            theta, parts = place.theta, place.parts(self.basis)
+            prior = np.zeros_like(near)
+            prior[1:] = self.spread**-2 / model.people
+            own = parts.own + np.diag(prior.ravel())
+            information = np.block([[place.information, parts.cross], [parts.cross.T, own]])
+            covariance = inverse_of(information)(np.eye(len(information)))
+            covariance[: theta.size, : theta.size] -= np.outer(theta, theta)
+            slope = np.append(parts.theta_slope, parts.slope - (prior * near).ravel())
+            moved = np.append(theta, near) + covariance @ slope
+        return moved, covariance / model.people
+
+    @property
+    def theta(self) -> FloatArray:
+        """theta_1."""
+        return self._efficient[0][: self.model.size]
+
+    @property
+    def coefficients(self) -> FloatArray:
+        """b_1, [function, contrast], the constant function first."""
+        return self._efficient[0][self.model.size :].reshape(self.near_coefficients.shape)
+
+    @property
+    def covariance(self) -> FloatArray:
+        """C / n of both."""
+        return self._efficient[1]
+
+    def _log_odds(self, place: int) -> tuple[FloatArray, FloatArray]:
+        """Return log(c / (1 - c)) of one mechanism, and its derivatives by the coefficients.
+
+        It is eta_m - log(sum of e^eta over the others), however near c is to 0 or 1.
+        """
+        logits, contrasts = self.model.logits(self.basis, self.coefficients), self.model.contrasts
+        others = np.delete(logits, place, axis=1)
+        moves = contrasts[place] - softmax(others, axis=1) @ np.delete(contrasts, place, axis=0)
+        rows = self.basis.with_constant[:, :, None] * moves[:, None, :]
+        odds = logits[:, place] - logsumexp(others, axis=1)
+        return odds, rows.reshape(self.model.size, -1)
+
+    @cached_property
+    def _odds(self) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+        """log(c / (1 - c)) of each mechanism, its derivatives by the coefficients, its errors."""
+        matrix, every = self.choice_covariance, []
+        for place in range(len(self.model.contrasts)):
+            odds, rows = self._log_odds(place)
+            errors = np.sqrt(np.maximum(np.einsum("xi,ij,xj->x", rows, matrix, rows), 0))
+            every.append((odds, rows, errors))
+        return every
+
+    @property
+    def choice_covariance(self) -> FloatArray:
+        """C / n of the coefficients alone."""
+        return self.covariance[self.model.size :, self.model.size :]
+
+    def choice_intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Return the lower and the upper ends for c, [value, mechanism] each.
+
+        By the delta method for log(c / (1 - c)), so that all are probabilities.
+        """
+        critical = float(ndtri((1 + checked_level(level)) / 2))
+        low = [expit(odds - critical * errors) for odds, _, errors in self._odds]
+        high = [expit(odds + critical * errors) for odds, _, errors in self._odds]
+        return np.stack(low, axis=1), np.stack(high, axis=1)
+
+    def choice_band(self, level: float) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+        """Return log c of each mechanism between ends that hold for all of them and all values.
+
+        As the intervals, with the quantile of the largest of all errors in draws of coefficients.
+        """
+        draws, furthest = normal_draws(self.choice_covariance), np.zeros(1)
+        for _, rows, errors in self._odds:
+            off = np.abs(draws @ rows.T) / np.maximum(errors, np.finfo(float).tiny)
+            furthest = np.maximum(furthest, off.max(axis=1))
+        reach = float(np.quantile(furthest, checked_level(level)))
+        return [
+            (log_expit(odds - reach * errors), log_expit(odds), log_expit(odds + reach * errors))
+            for odds, _, errors in self._odds
+        ]

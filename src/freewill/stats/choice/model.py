@@ -10,8 +10,8 @@ from scipy.special import softmax
 
 from freewill.core.types import FloatArray, refuse_beyond
 from freewill.errors import EvidenceError, ParameterError, several
+from freewill.numeric.operators.around import ScaledOperator
 from freewill.numeric.operators.base import DenseOperator, Map, Operator
-from freewill.numeric.operators.scaled import ScaledOperator
 from freewill.numeric.solvers import passes
 from freewill.numeric.solvers.columns import dense_maximum
 from freewill.numeric.solvers.likelihood import Likelihood, Solution
@@ -26,6 +26,18 @@ _DENSE = 1 << 22
 """Entries of a law up to which an array pays; what has more are bit reports, which are passed."""
 _RIDGE = 1e-11
 """Of a unit diagonal: well above the rounding of the information, and below all that it tells."""
+
+
+class ChoiceLaw(NamedTuple):
+    """Who chooses what, and the functions of the value by which it may be otherwise.
+
+    `choice` is c, [value, mechanism]; `functions` are [value, function], the constant not among
+    them; `scale` is the prior standard deviation of the coefficients.
+    """
+
+    choice: FloatArray
+    functions: FloatArray
+    scale: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,20 +6,17 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from freewill.core.frames import frame
-from freewill.core.presented import Presented
+from freewill.core.presented import Presented, frame
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import is_line
 from freewill.errors import EvidenceError, FreewillError, ParameterError, printable, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
-from freewill.stats.choice.check import check_choice, preference
-from freewill.stats.choice.scores import NEGLIGIBLE, ROUNDING, Scores
+from freewill.stats.choice.check import NEGLIGIBLE, ROUNDING, Scores, check_choice, preference
 from freewill.stats.difference import weighted_chi_square_tail
-from freewill.stats.efficient import OneStep, one_question, split_of
 from freewill.stats.estimators.estimate import Start
 from freewill.stats.evidence import Evidence, names_of, too_small
 from freewill.stats.functionals import checked_level, weights_of
-from freewill.stats.information import several_people
+from freewill.stats.information import OneStep, one_question, several_people, split_of
 
 ODDS = (1.5, 2.0, 3.0, 5.0, 10.0, np.inf)
 """Odds for which the bias is bounded; the last are of a choice that is certain."""

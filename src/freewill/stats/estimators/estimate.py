@@ -20,10 +20,9 @@ from freewill.core.presented import Presented, room
 from freewill.core.progress import towards
 from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import Alphabet, attributes_of, is_line, texts
-from freewill.domain.mechanisms.base import Mechanism
+from freewill.domain.mechanisms.base import Mechanism, of_full_rank
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.mechanisms.matrix import clearly_of_full_rank
-from freewill.domain.mechanisms.parameters import of_full_rank
 from freewill.errors import ParameterError, printable, several, shown
 from freewill.numeric.operators.blocks import HELD_BITS
 from freewill.numeric.simplex import normalise
@@ -178,7 +177,7 @@ class Estimate(Presented):
         """Return a table with one row a value: the value or its coordinates, and its share.
 
         With `intervals`, True or a level, it has point, low, high and standard_error too. `backend`
-        names the library that it is a table of: pyarrow, pandas, polars (`freewill.core.frames`).
+        names the library that it is a table of (`core/presented.py`): pyarrow, pandas, polars.
         """
         return self.shares.table(intervals, joint, backend)
 

@@ -12,12 +12,12 @@ from freewill.core.types import FloatArray, refuse_beyond
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.base import Operator, RowNumbers, Structure, parts_of
-from freewill.numeric.operators.kronecker import work_of
 from freewill.numeric.solvers import columns, interior, passes
-from freewill.numeric.solvers.conjugate import System, conjugate_system
 from freewill.numeric.solvers.likelihood import OnStep, Solution, Status, compact, one_blas_thread
 from freewill.numeric.solvers.systems import (
     CROWD,
+    System,
+    conjugate_system,
     dense_system,
     on_few_lines,
     rows_beside,
@@ -255,8 +255,8 @@ def _choose_in_memory(evidence: Evidence) -> SolverName:
 def _choose_for_records(law: Operator) -> SolverName:
     """Weigh a k x k matrix, made by structure and factored, against the products that solve it."""
     parts, size = parts_of(law), law.shape[1]
-    matrix = sum(work_of(part, pairs=True) for part in parts) + size**3 / 3
-    return "interior" if matrix < _PRODUCTS * sum(map(work_of, parts)) else "conjugate"
+    matrix = sum(part.work(pairs=True) for part in parts) + size**3 / 3
+    return "interior" if matrix < _PRODUCTS * sum(part.work() for part in parts) else "conjugate"
 
 
 def _records_by_structure(law: Operator) -> bool:

@@ -1,27 +1,33 @@
 """How far reports are from their laws: whom each law acts on, sums over groups, and residuals."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import gammaln, ndtr, xlog1py, xlogy
 
-from freewill.core.types import BoolArray, FloatArray, IntArray
-from freewill.stats.choice.model import ChoiceModel
-from freewill.stats.efficient import OneStep
+from freewill.core.types import BoolArray, FloatArray, IntArray, Reports
+from freewill.domain.mechanisms.base import Mechanism, held_beside_epsilon
+from freewill.domain.outputs import listed_numbers
+from freewill.errors import FreewillError
+from freewill.numeric.operators.moments import SetChances, root_of
+from freewill.stats.choice.model import ChoiceLaw, ChoiceModel
 from freewill.stats.estimators.estimate import Start, default_tolerance, slope_at, theta_of
 from freewill.stats.evidence import Evidence
-from freewill.stats.information import inverse_on_simplex, pulled
-from freewill.stats.laws.group_laws import GroupLaw, law_of
+from freewill.stats.groups import Group
+from freewill.stats.information import OneStep, inverse_on_simplex, pulled
 
-if TYPE_CHECKING:
-    from freewill.stats.choice.aware import ChoiceAwareEstimate
-
-_STEPS = 100
-_RAREST = 1e-9
-"""Share of the people of a value who choose a mechanism, at least: nothing divides by 0."""
+_EPSILON_STEP = 1e-3
+"""Share of epsilon by which it is moved to see how the law moves."""
+_CONSTANT = 1e-12
+"""Variance of the share of theta in a set below which all sets have the same, up to rounding."""
+_COUNTED = 4096
+"""Outputs up to which each is tested, where they are no values."""
+_FAR = 6.0
+"""Standard errors of its mean from 0 at which a score is none: a law that lacks a factor."""
 _DRAWS, _FEWEST_DRAWS = 1000, 400
 _WORK = 10_000_000_000
 """Products of numbers in all draws, beyond which there are fewer of them."""
@@ -37,19 +43,305 @@ _NEAR = 1e-3
 """Relative distance from the mean within which a deviance is taken from its series."""
 
 
-@dataclass(frozen=True, eq=False)
-class ChoiceLaw:
-    """Who chooses what, and the functions of the value by which it may be otherwise.
+def law_of(group: Group, theta: FloatArray) -> "GroupLaw":
+    """Return what a group's reports are compared with: nothing, where nothing is known of them.
 
-    `choice` is c, [value, mechanism]; `functions` are [value, function], the constant not among
-    them; `contrasts` those of the mechanisms' logits, orthonormal, [mechanism, contrast]; `scale`
-    is the prior standard deviation of the coefficients.
+    Reports that name their law by a public part are compared with the average of the laws that were
+    named, which a few members stand for (`Family.mixture`).
+    """
+    members, shares = [group.mechanism], np.ones(1)
+    if group.public is not None:
+        part: Any = group.mechanism.public()
+        members, shares = part.mixture(group.public)
+    space = members[0].output_space
+    if space.alphabet is not None:
+        return CountedLaw(group, theta, members, shares)
+    if all(member.set_chances() is not None for member in members):
+        return BitLaw(group, theta, members, shares)
+    single = group.public is None
+    numbers = listed_numbers(space) if single and space.repeats else None
+    if numbers is not None and numbers.size <= _COUNTED:
+        return CountedLaw(group, theta, members, shares)
+    epsilon = epsilon_of(group.mechanism)
+    # Too many values to draw, or another epsilon that has other outputs, leave nothing to compare.
+    with suppress(FreewillError):
+        if single and epsilon is not None:
+            return DrawnLaw(group, theta, epsilon)
+    return GroupLaw(group, theta)
+
+
+class GroupLaw:
+    """Sums over the reports of one group: outputs first, the score of epsilon last, if any.
+
+    A sum T of features f(z) over n reports has mean n E f, and theta moves it by n B d theta, with
+    B = E[f | x], one row a feature. `sums` are T - n E f at theta, `slopes` is B, `expected` n p of
+    each output, and `counted` says whether outputs are counted whole, and drawn so. In this class
+    there are no sums: it is for reports of a kind that only their mechanism knows.
     """
 
-    choice: FloatArray
-    functions: FloatArray
-    contrasts: FloatArray
-    scale: float
+    has_epsilon = counted = False
+
+    def __init__(self, group: Group, theta: FloatArray) -> None:
+        self.people, self._group, self._theta = group.people, group, theta
+        self.sums, self.slopes = np.zeros(0), np.zeros((0, theta.size))
+        self.expected, self._covariance = np.zeros(0), np.zeros((0, 0))
+
+    def reports(self, output: int) -> float:
+        """Return how many reports there are of an output, or with a bit set."""
+        return float(self.sums[output] + self.expected[output])
+
+    def variances(self) -> FloatArray:
+        """Return the variance of each sum, theta known."""
+        return np.diag(self._covariance).copy()
+
+    def covariances(self, place: int) -> FloatArray:
+        """Return the covariance of all sums with one."""
+        return np.asarray(self._covariance[place])
+
+    @cached_property
+    def _root(self) -> FloatArray:
+        """R with R R' the covariance of all sums and sum a / p - 1."""
+        cross = self.people * self.slopes
+        information = self.people * self._group.moments(self._theta).information()
+        return root_of(np.block([[self._covariance, cross], [cross.T, information]]))
+
+    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
+        """Return so many draws of the sums, and of sum a / p - 1 over the same reports.
+
+        As normal numbers of their covariance.
+        """
+        drawn = rng.standard_normal((many, len(self._root))) @ self._root.T
+        return drawn[:, : self.sums.size], drawn[:, self.sums.size :]
+
+
+class CountedLaw(GroupLaw):
+    """Counts of outputs that are listed, which are multinomial with p = theta A.
+
+    Features: 1 for each output and, of a single law, d log p / d epsilon.
+    """
+
+    counted = True
+
+    def __init__(
+        self, group: Group, theta: FloatArray, members: Sequence[Mechanism], shares: FloatArray
+    ) -> None:
+        super().__init__(group, theta)
+        laws = [member.law() for member in members]
+        fitted = [np.maximum(theta @ law, 0.0) for law in laws]
+        fitted = [one / one.sum() for one in fitted]
+        people = np.diff(np.rint(np.cumsum(shares) * group.people), prepend=0.0).astype(np.int64)
+        self._parts = list(zip(shares.tolist(), people.tolist(), laws, fitted, strict=True))
+        self.expected = self.people * np.asarray(shares @ np.stack(fitted))
+        if group.public is None:
+            counts, epsilon = all_counts(group), epsilon_of(group.mechanism)
+            if epsilon is not None:
+                low, high, apart = around(group.mechanism, epsilon)
+                change = (theta @ (high.law() - low.law())) / apart
+                self._score = change / np.where(fitted[0] > 0, fitted[0], np.inf)
+                self.has_epsilon = True
+        else:
+            blocks = [np.bincount(*block, self.expected.size) for block in _inner(group)]
+            counts = np.sum(blocks, axis=0)
+        slopes = sum(share * (law - p) for share, _, law, p in self._parts)
+        self.sums = self._with_score(counts - self.expected)
+        self.slopes = self._with_score(np.asarray(slopes)).T
+
+    def _with_score(self, counts: FloatArray) -> FloatArray:
+        """Add the score of epsilon to counts along the last axis."""
+        if not self.has_epsilon:
+            return counts
+        return np.concatenate([counts, (counts @ self._score)[..., None]], axis=-1)
+
+    def variances(self) -> FloatArray:
+        """Return n p (1 - p), and n sum p f^2."""
+        outputs = self.people * sum(share * p * (1 - p) for share, _, _, p in self._parts)
+        scores = [self.covariances(self.expected.size)[-1]] if self.has_epsilon else []
+        return np.append(outputs, scores)
+
+    def covariances(self, place: int) -> FloatArray:
+        """Return n (p w - p p'w), for the weights w of one sum, and its product with the score."""
+        size = self.expected.size
+        weights = np.eye(1, size, place)[0] if place < size else self._score
+        along = sum(share * p * (weights - p @ weights) for share, _, _, p in self._parts)
+        return self._with_score(self.people * np.asarray(along))
+
+    def draws(self, rng: np.random.Generator, many: int) -> tuple[FloatArray, FloatArray]:
+        """Draw counts, rare ones as they are: no normal number stands for them."""
+        sums, scores = np.zeros((many, self.expected.size)), np.zeros((many, self._theta.size))
+        for _, people, law, p in self._parts:
+            drawn = rng.multinomial(people, p, size=many) - people * p
+            sums += drawn
+            scores += (drawn / np.where(p > 0, p, np.inf)) @ law.T
+        return self._with_score(sums), scores
+
+
+def _inner(group: Group) -> Iterator[tuple[Any, IntArray]]:
+    """Yield blocks of reports without what names their law, and how many people sent each."""
+    part: Any = group.mechanism.public()
+    return ((part.output_space.split(outputs)[1], counts) for outputs, counts in group.blocks())
+
+
+def all_counts(group: Group) -> IntArray:
+    """Return how often each of all outputs was reported, in the order of `outputs()`."""
+    space: Any = group.mechanism.output_space
+    numbers, places = listed_numbers(space), group.outputs
+    if numbers is not None:
+        places = np.searchsorted(numbers, space.numbers(group.outputs))
+    return np.bincount(places, group.counts, len(space.all())).astype(np.int64)
+
+
+class BitLaw(GroupLaw):
+    """Counts of the single bits of reports and, where it varies, of how many are set in each.
+
+    Bit x is set with probability q + (p - q) theta_x, bits x and y both with
+    b + (a - b) (theta_x + theta_y) (`SetChances`). Where bits are independent, how many are set is
+    Bernoulli(p) + Binomial(k - 1, q), whatever theta, and the score of that law is the feature for
+    epsilon. Where as many are set in each, it is the share of theta in the set, sum theta_x v_x,
+    times what makes its mean move with epsilon as that of a score does.
+    """
+
+    def __init__(
+        self, group: Group, theta: FloatArray, members: Sequence[Any], shares: FloatArray
+    ) -> None:
+        super().__init__(group, theta)
+        chances = [member.set_chances() for member in members]
+        features = zip(*(bit_sums(own, theta) for own in chances), strict=True)
+        means, covariance, self.slopes = (
+            np.asarray(sum(share * one for share, one in zip(shares, some, strict=True)))
+            for some in features
+        )
+        self.expected, self._covariance = self.people * means, self.people * covariance
+        self.sums = -self.expected
+        if group.public is not None:
+            for inner, counts in _inner(group):
+                self.sums += members[0].operator(inner).by_bit(counts.astype(np.float64))
+            return
+        if group.summary.ones is not None:
+            self.sums += group.summary.ones
+        epsilon = epsilon_of(group.mechanism)
+        if epsilon is not None:
+            low, high, apart = around(group.mechanism, epsilon)
+            near = low.set_chances(), high.set_chances()
+            if chances[0].varies:
+                self._add_score(group, chances[0], *near, apart)
+            else:
+                self._add_share(*near, apart)
+
+    def _add_share(self, low: SetChances, high: SetChances, apart: float) -> None:
+        """Add the share of theta in the sets, which are all of one size, unless it is constant."""
+        along = self._covariance @ self._theta
+        if not float(self._theta @ along) > _CONSTANT * self.people:
+            return
+        # E T = q + (p - q) theta'theta, and k q = d - (p - q): the mean of T moves by both.
+        moved = (high.own - high.other - low.own + low.other) / apart
+        moved *= float(self._theta @ self._theta) - 1 / self._theta.size
+        weights = moved * self.people / float(self._theta @ along) * self._theta
+        along = self._covariance @ weights
+        self._add(float(weights @ self.sums), weights @ self.slopes, along, float(along @ weights))
+
+    def _add_score(
+        self, group: Group, chances: SetChances, low: SetChances, high: SetChances, apart: float
+    ) -> None:
+        """Add the score of epsilon by how many bits are set."""
+        size = self._theta.size
+        set_law = _set_law(chances, size)
+        change = (_set_law(high, size) - _set_law(low, size)) / apart
+        score = np.divide(change, set_law, out=np.zeros(size + 1), where=set_law > 0)
+        total = 0.0
+        for outputs, counts in group.blocks():
+            law: Any = group.mechanism.operator(outputs)
+            total += float(counts @ score[law.ones])
+        # Bit x with the score: by whether x is the value, and the number of other bits.
+        own = chances.own * float(_binomial(size - 1, chances.other) @ score[1:])
+        rest = chances.other * float(_set_law(chances, size - 1) @ score[1:])
+        along = self.people * (self._theta * own + (1 - self._theta) * rest)
+        self._add(total, np.zeros(size), along, self.people * float(set_law @ score**2))
+
+    def _add(self, total: float, slope: FloatArray, along: FloatArray, variance: float) -> None:
+        """Add the score of epsilon: its sum, slope, covariances with the bits, and variance."""
+        self.sums, self.slopes = np.append(self.sums, total), np.vstack([self.slopes, slope])
+        rows = np.block([self._covariance, along[:, None]]), np.append(along, variance)
+        self._covariance, self.has_epsilon = np.vstack(rows), True
+
+
+def bit_sums(chances: SetChances, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the means and covariance of the bits of a report, and how theta moves them."""
+    gain = chances.own - chances.other
+    means = chances.other + gain * theta
+    both = chances.others + (chances.pair - chances.others) * np.add.outer(theta, theta)
+    covariance = both - np.outer(means, means)
+    np.fill_diagonal(covariance, means * (1 - means))
+    return means, covariance, gain * (np.eye(theta.size) - theta[:, None])
+
+
+class DrawnLaw(GroupLaw):
+    """The score of epsilon, f = d log p / d epsilon, over the reports of one group.
+
+    Whatever the law is, f has mean 0 where the epsilon is right. How it moves with theta, and its
+    variance, are sums over outputs that were drawn (`SampledLaw`).
+    """
+
+    has_epsilon = True
+
+    def __init__(self, group: Group, theta: FloatArray, epsilon: float) -> None:
+        super().__init__(group, theta)
+        low, high, apart = around(group.mechanism, epsilon)
+
+        def score(outputs: Reports) -> FloatArray:
+            laws = (one.operator(outputs) for one in (low, high))
+            below, above = (np.log(law.forward(theta)) + law.log_scale for law in laws)
+            return np.asarray((above - below) / apart)
+
+        outputs, law = group.mechanism.sampled
+        drawn, shares = score(outputs), law.moments(theta).shares
+        mean, square = float(shares @ drawn), float(shares @ drawn**2)
+        self.has_epsilon = abs(mean) <= _FAR * np.sqrt(square / len(drawn))
+        if not self.has_epsilon:
+            return
+        slope = law.operator.adjoint(law.mass * drawn)
+        self.sums = np.array([sum(float(score(some) @ many) for some, many in group.blocks())])
+        self.slopes = (slope - slope @ theta)[None, :]
+        self._covariance = np.array([[self.people * (square - mean**2)]])
+
+
+def epsilon_of(mechanism: Mechanism) -> float | None:
+    """Return the epsilon that a mechanism is described by, None where it is by something else."""
+    parameters = mechanism.parameters()
+    # A law that was solved for belongs to its epsilon alone.
+    value = None if "law" in parameters else parameters.get("epsilon")
+    return float(value) if isinstance(value, float | int) else None
+
+
+def at_epsilon(mechanism: Mechanism, epsilon: float) -> Mechanism:
+    """Return the same mechanism with another epsilon.
+
+    >>> import freewill as fw
+    >>> at_epsilon(fw.KRR(fw.Linear(0, 2), 3.0), 2.5).epsilon
+    2.5
+    """
+    given = {**held_beside_epsilon(mechanism), "epsilon": epsilon}
+    return type(mechanism).from_parameters(mechanism.alphabet, given)
+
+
+def around(mechanism: Mechanism, epsilon: float) -> tuple[Any, Any, float]:
+    """Return the mechanism a little below and above its epsilon, and how far these are apart."""
+    low, high = at_epsilon(mechanism, epsilon * (1 - _EPSILON_STEP)), mechanism
+    with suppress(ValueError):  # the largest epsilon there is
+        high = at_epsilon(mechanism, epsilon * (1 + _EPSILON_STEP))
+    return low, high, float(epsilon_of(high) or 0.0) - float(epsilon_of(low) or 0.0)
+
+
+def _binomial(trials: int, chance: float) -> FloatArray:
+    """Return the binomial law of 0 to so many."""
+    hits = np.arange(trials + 1)
+    ways = gammaln(trials + 1) - gammaln(hits + 1) - gammaln(trials - hits + 1)
+    return np.asarray(np.exp(ways + xlogy(hits, chance) + xlog1py(trials - hits, -chance)))
+
+
+def _set_law(chances: SetChances, size: int) -> FloatArray:
+    """Return the law of how many of so many bits are set, one of them the own."""
+    own = [1 - chances.own, chances.own]
+    return np.convolve(_binomial(size - 1, chances.other), own) if size else np.zeros(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +383,14 @@ class Crowd:
         """
         if law is None:
             return cls.free(OneStep(evidence, start))
-        model = ChoiceModel(evidence, default_tolerance(evidence), _STEPS)
-        first = theta_of(start, evidence.alphabet)
-        inside = pulled(model.solve(law.choice, first).theta, evidence.people)
-        size, mean = inside.size, law.choice @ law.contrasts
+        model = ChoiceModel(evidence, default_tolerance(evidence), 100)
+        solution = model.solve(law.choice, theta_of(start, evidence.alphabet))
+        inside = pulled(solution.theta, evidence.people)
+        size, contrasts, mean = inside.size, model.contrasts, law.choice @ model.contrasts
         thetas, jacobians = [], []
-        prior = np.full(law.functions.shape[1] * law.contrasts.shape[1], law.scale**-2)
+        prior = np.full(law.functions.shape[1] * contrasts.shape[1], law.scale**-2)
         information = np.diag(np.concatenate([np.zeros(size), prior]))
-        for group, own, contrast in zip(evidence.groups, law.choice.T, law.contrasts, strict=True):
+        for group, own, contrast in zip(evidence.groups, law.choice.T, contrasts, strict=True):
             share = float(own @ inside)
             theta = own * inside / share
             moves = theta[:, None] * (contrast - mean)
@@ -111,18 +403,12 @@ class Crowd:
         covariance, _ = inverse_on_simplex(information, inside)
         return cls(inside, tuple(thetas), tuple(jacobians), covariance, law)
 
-    def amended(self, evidence: Evidence) -> "Crowd":
-        """Return the people of evidence without departures, by the same choice law."""
-        return Crowd.of(evidence, self.law, start=self.theta)
-
     def along(self, group: int, rows: FloatArray) -> FloatArray:
         """Return rows h J_m: how a group's functionals of theta_m move with what is unknown."""
         return np.asarray(rows @ self.jacobians[group]) if self.jacobians else rows
 
     def slope(self, evidence: Evidence) -> FloatArray:
         """Return sum_m J_m' U_m."""
-        if self.law is None:
-            return np.asarray(evidence.people * (slope_at(evidence, self.theta) - 1))
         total = np.zeros(len(self.covariance))
         for place, (group, theta) in enumerate(zip(evidence.groups, self.thetas, strict=True)):
             own = slope_at(Evidence(evidence.alphabet, (group,)), theta) - 1
@@ -136,20 +422,7 @@ class Crowd:
             information = group.moments(theta).information()
             through = self.along(place, self.along(place, information).T)
             shares[place] = group.people * float(np.sum(through * self.covariance))
-        total = shares.sum()
-        return shares / total if total > 0 else shares
-
-
-def choice_law(aware: "ChoiceAwareEstimate", bends: bool = True) -> ChoiceLaw:
-    """Return the choice law of an estimate, with all bends that its intervals allow for.
-
-    Or with those of its own basis alone, which is what a simple law is worth beside a departure.
-    """
-    joint, best = aware.made_from, aware.best
-    choice = np.maximum(aware.choice, _RAREST)
-    choice = choice / choice.sum(axis=1, keepdims=True)
-    functions, spread = (joint.basis, joint.spread) if bends else (best.functions, best.spread)
-    return ChoiceLaw(choice, functions.functions, joint.model.contrasts, spread)
+        return np.asarray(shares / (shares.sum() or 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,17 +436,17 @@ class Residuals:
 
     A departure of one kind (an epsilon, forged reports on one output) shifts all residuals in
     proportion to their covariances with its own. Of each residual, `groups` has the group, `within`
-    its place there, and `epsilons` whether it is the score of an epsilon, or of an output;
-    `slopes` are n_m B by all that is unknown, n_m B J_m where the choice is, too; `theta_known` has
-    the variances that sums would have were theta known, and `tested` what is to be tested: nothing
-    of groups that are too small.
+    its place there, and `expected` how many reports n p are expected of its output or bit, infinite
+    for the score of an epsilon, a sum of many; `slopes` are n_m B by all that is unknown, n_m B J_m
+    where the choice is, too; `theta_known` has the variances that sums would have were theta known,
+    and `tested` what is to be tested: nothing of groups that are too small.
     """
 
     crowd: Crowd
     laws: tuple[GroupLaw, ...]
     groups: IntArray
     within: IntArray
-    epsilons: BoolArray
+    expected: FloatArray
     slopes: FloatArray
     residuals: FloatArray
     variances: FloatArray
@@ -187,7 +460,7 @@ class Residuals:
         sizes = [law.sums.size for law in laws]
         groups = np.repeat(np.arange(len(laws)), sizes)
         within = np.concatenate([np.arange(size) for size in sizes])
-        last = within == np.array(sizes)[groups] - 1
+        expected = [np.append(law.expected, [np.inf] * law.has_epsilon) for law in laws]
         slopes = np.concatenate(
             [crowd.along(place, law.people * law.slopes) for place, law in enumerate(laws)]
         )
@@ -198,7 +471,7 @@ class Residuals:
             laws=laws,
             groups=groups,
             within=within,
-            epsilons=last & np.array([law.has_epsilon for law in laws])[groups],
+            expected=np.concatenate(expected),
             slopes=slopes,
             residuals=np.concatenate([law.sums for law in laws]) - slopes @ step,
             variances=theta_known - np.einsum("ij,ij->i", slopes @ crowd.covariance, slopes),
@@ -209,15 +482,12 @@ class Residuals:
     @cached_property
     def testable(self) -> BoolArray:
         """Which residuals are more than rounding: the others no other group can contradict."""
-        left = self.variances > LEFT * self.theta_known
-        return np.asarray(left & (self.theta_known > 0) & self.tested)
+        return np.asarray(self.tested & (self.variances > LEFT * self.theta_known))
 
     @cached_property
-    def expected(self) -> FloatArray:
-        """Expected reports n p of each output or bit; infinite for epsilons, sums of many."""
-        expected = np.full(self.groups.size, np.inf)
-        expected[~self.epsilons] = np.concatenate([law.expected for law in self.laws])
-        return expected
+    def epsilons(self) -> BoolArray:
+        """Which residuals are scores of an epsilon, and not of an output."""
+        return np.isinf(self.expected)
 
     def deviations(self) -> FloatArray:
         """Return residuals as nearly normal numbers, those of rare outputs too.
@@ -242,7 +512,7 @@ class Residuals:
         return deviations
 
     @cached_property
-    def _draws(self) -> tuple[FloatArray, FloatArray]:
+    def _draws(self) -> FloatArray:
         """The largest deviations of outputs and of epsilons, were every law right, sorted.
 
         Reports are drawn at theta_w, and theta estimated from them: by the
@@ -262,17 +532,20 @@ class Residuals:
         for start in range(0, many, each):
             if np.sum(largest >= observed, axis=1).min() >= _FURTHER:
                 break
-            pairs = [law.draws(rng, min(each, many - start)) for law in self.laws]
-            scores = [self.crowd.along(place, pair[1]) for place, pair in enumerate(pairs)]
-            steps = np.asarray(sum(scores)) @ self.crowd.covariance
-            sums = np.concatenate([pair[0] for pair in pairs], axis=1)
+            pairs = (law.draws(rng, min(each, many - start)) for law in self.laws)
+            sums, scores = zip(*pairs, strict=True)
+            slope = sum(self.crowd.along(place, own) for place, own in enumerate(scores))
+            steps = np.asarray(slope) @ self.crowd.covariance
             moved = steps.copy()
-            moved[:, : theta.size] = _positive(theta + steps[:, : theta.size], people) - theta
+            parts = np.maximum(theta + steps[:, : theta.size], 0.0)
+            inside = np.stack([pulled(row / row.sum(), people) for row in parts])
+            moved[:, : theta.size] = inside - theta
             expected = np.maximum(self.expected + moved @ self.slopes.T, LEFT * self.expected)
-            drawn = self._rooted(sums - steps @ self.slopes.T, expected, self.testable & whole)
+            drawn = self._rooted(
+                np.hstack(sums) - steps @ self.slopes.T, expected, self.testable & whole
+            )
             largest = np.concatenate([largest, self.largest(drawn)], axis=1)
-        outputs, epsilons = np.sort(largest)
-        return outputs, epsilons
+        return np.sort(largest)
 
     def largest(self, deviations: FloatArray) -> FloatArray:
         """Return the largest deviation of all outputs, and of all epsilons; 0 without any."""
@@ -291,11 +564,6 @@ class Residuals:
         outputs, epsilons = left.largest(left.deviations()).tolist()
         return self.p_value(outputs, epsilon=False), self.p_value(epsilons, epsilon=True)
 
-    @cached_property
-    def _tested_of_kind(self) -> list[int]:
-        """How many outputs are tested, and how many epsilons."""
-        return [int(np.sum(self.testable & (self.epsilons == kind))) for kind in (False, True)]
-
     def p_value(self, deviation: float, *, epsilon: bool) -> float:
         """Return the chance that any of its kind deviates as far, times the number of kinds.
 
@@ -303,20 +571,13 @@ class Residuals:
         """
         if not deviation > 0:
             return 1.0
-        largest = self._draws[epsilon]
-        tested = self._tested_of_kind
+        largest = self._draws[int(epsilon)]
+        tested = [int(np.sum(self.testable & (self.epsilons == kind))) for kind in (False, True)]
         beyond = largest.size - int(np.searchsorted(largest, deviation))
         chance = (1 + beyond) / (1 + largest.size)
         if not beyond:
             chance = min(chance, 2 * tested[epsilon] * float(ndtr(-deviation)))
-        return min(1.0, chance * (2 if all(tested) else 1))
-
-
-def _positive(thetas: FloatArray, people: int) -> FloatArray:
-    """Return the positive parts of rows, pulled inside as theta_w is."""
-    parts = np.maximum(thetas, 0.0)
-    parts /= parts.sum(axis=1, keepdims=True)
-    return np.stack([pulled(row, people) for row in parts])
+        return float(min(1.0, chance * (2 if all(tested) else 1)))
 
 
 def rooted_deviance(apart: FloatArray, mean: FloatArray) -> FloatArray:
@@ -327,10 +588,7 @@ def rooted_deviance(apart: FloatArray, mean: FloatArray) -> FloatArray:
     """
     count = np.maximum(mean + apart, 0.0)
     # The mean of what is next to impossible may be too small to divide by, but has a logarithm.
-    with np.errstate(all="ignore"):
-        halves = count * (np.log(count) - np.log(mean))
-    halves[count == 0] = 0.0
-    halves += mean - count
+    halves = xlogy(count, count) - xlogy(count, mean) + mean - count
     near = np.abs(apart) < _NEAR * mean
     excess = apart[near] / mean[near]
     halves[near] = mean[near] * excess * excess * (0.5 - excess / 6)

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.frames import frame
-from freewill.core.presented import Presented
+from freewill.core.presented import Presented, frame
 from freewill.core.types import FloatArray, IntArray
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.leakage import leakage
@@ -22,8 +21,7 @@ from freewill.stats.collect import collect
 from freewill.stats.estimators.estimate import Estimate, Work, whole
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.information import DENSE
-from freewill.stats.planning.design import Design, true_variance
-from freewill.stats.planning.distances import Parts
+from freewill.stats.planning.design import Design, Parts, true_variance
 from freewill.stats.planning.truths import checked_truths, usual
 
 MIXTURE = "all of them"

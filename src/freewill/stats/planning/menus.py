@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 
 from freewill.core.texts import per
 from freewill.core.types import FloatArray, numbers
-from freewill.domain.alphabets.base import Alphabet, checked_kind, has_raster, refuse_vast
+from freewill.domain.alphabets.base import Alphabet, Linear, checked_kind, has_raster, refuse_vast
 from freewill.domain.alphabets.grid import Grid
-from freewill.domain.alphabets.linear import Linear
 from freewill.domain.calibration import calibrate
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,14 @@ from numpy.typing import ArrayLike
 from freewill.core.presented import Presented
 from freewill.core.types import FloatArray, IntArray, numbers
 from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.mechanisms.asked import JOINED
+from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, SurveyError, closest, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.information import DENSE, FEW
-from freewill.stats.planning.design import REACH, Design, needed_for_interval
-from freewill.stats.planning.distances import MOST_PEOPLE, SIZES
-from freewill.stats.planning.questions import combined
+from freewill.stats.planning.design import MOST_PEOPLE, REACH, SIZES, Design, needed_for_interval
 from freewill.stats.planning.truths import checked_truths, checked_weights, is_emd
 from freewill.stats.weights import Weights
 
@@ -31,6 +32,8 @@ BLIND = (
 )
 
 Show = Callable[[float], None]
+_MOST = 1_024
+"""Combinations of mechanisms that are planned for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +143,7 @@ def plan(
     `shares` says how many of the people choose each mechanism: by name, or a list in the survey's
     order; equal shares by default. Where the survey has a cover, what they use follows from that
     (`fw.Cover`), and the plan's `shares` are of that. Of several questions they are by question,
-    and then by name (`planning/questions.py`). `theta` is the truth to plan for; without one the
+    and then by name (`planning/plan.py`). `theta` is the truth to plan for; without one the
     worst of a few (`truths`) is taken. `people` is one number or several, by default 100 to a
     million. `of` is
     what errors are predicted for: "emd", the earth mover's distance to the truth (with the standard
@@ -361,3 +364,56 @@ def checked_target(target: Any) -> float:
     if number.ndim or not 0 < number < np.inf:
         raise ParameterError(f"target={shown(target)}: expected a number > 0 and finite.")
     return float(number)
+
+
+def combined(
+    survey: Survey, shares: Any, checked_shares: Any
+) -> tuple[Survey, Mapping[str, float] | Any]:
+    """Return a survey of all combinations that people may choose, and the share of each.
+
+    `shares` are those of each question by its name, as a survey of that question alone takes them;
+    equal ones where they are left out. People choose for each question by itself. A survey of one
+    question, or of mechanisms on records, is itself.
+
+    >>> import freewill as fw
+    >>> votes = fw.Categorical(["yes", "no"])
+    >>> ask = fw.Survey(votes, {"a": fw.KRR(votes, 1.0), "b": fw.KRR(votes, 3.0)})
+    >>> both = fw.Questionnaire({"vote": ask, "member": ask})
+    >>> plan = fw.plan(both, {"vote": {"a": 1.0}}, people=1000, of="member")
+    >>> plan.shares
+    {'a + a': 0.5, 'a + b': 0.5}
+    """
+    if not isinstance(survey, Questionnaire):
+        return survey, shares
+    given = {} if shares is None else shares
+    if not isinstance(given, Mapping):
+        raise ParameterError(
+            f"shares={shown(shares)}: expected the shares of each question by its name, as "
+            f"{{{next(iter(survey.questions))!r}: {{...}}}}."
+        )
+    for name in given:
+        if name not in survey.questions:
+            raise ParameterError(
+                f"shares: no question {shown(name)} in the survey.{closest(name, survey.questions)}"
+            )
+    each = {
+        question: {
+            name: share
+            for name, share in checked_shares(own, given.get(question)).items()
+            if share > 0
+        }
+        for question, own in survey.questions.items()
+    }
+    many = math.prod(len(some) for some in each.values())
+    if many > _MOST:
+        raise ParameterError(
+            f"a plan of {several(many, 'combination')} of mechanisms: at most {_MOST:,}. Plan for "
+            f"two questions at a time, or for fewer mechanisms of each."
+        )
+    mechanisms, parts = {}, {}
+    for chosen in product(*each.values()):
+        name = JOINED.join(chosen)
+        own = dict(zip(each, chosen, strict=True))
+        mechanisms[name] = survey.chosen(own)
+        parts[name] = math.prod(each[question][one] for question, one in own.items())
+    return Survey(survey.alphabet, mechanisms), parts
