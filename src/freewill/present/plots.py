@@ -5,6 +5,7 @@ format by the suffix (.png, .svg, .pdf). `comparison` and `choices` are here too
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,6 @@ from freewill.domain.alphabets.groups import Groups, as_groups, merged_weights
 from freewill.errors import ParameterError, several, shown
 from freewill.present import canvas
 from freewill.present.canvas import Axes, Figure, Ground, Reach, Series, plain, save, saved
-from freewill.present.choices import choices
-from freewill.present.comparison import comparison
 from freewill.present.distribution import Distribution
 from freewill.present.shares import check_intervals
 from freewill.stats.choice.sensitivity import Sensitivity
@@ -27,12 +26,19 @@ from freewill.stats.intervals import Intervals
 from freewill.stats.planning.mechanisms import MechanismComparison
 from freewill.stats.planning.plan import Plan
 
-__all__ = ["choices", "comparison", "laws", "picture", "planned", "save", "unnoticed"]
+__all__ = ["laws", "picture", "planned", "save", "unnoticed"]
 
 _TICKS = 12
 """Values that an axis names, at most."""
 _MOST_BARS = 24
 """Values up to which a line, given a condition, is drawn as bars beside those of everybody."""
+
+
+def __getattr__(name: str) -> Any:
+    """Return the pictures that have modules of their own: `comparison` and `choices`."""
+    if name in ("comparison", "choices"):
+        return getattr(import_module(f"freewill.present.{name}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def picture(
