@@ -133,7 +133,7 @@ def serve(
 
 def _drained(collector: "Collector", journal: "Journal") -> None:
     """Let the health check say that the server ends."""
-    collector.health_of.draining = True
+    collector.writer.draining = True
     journal.say("stopping")
 
 
