@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,7 +19,7 @@ from freewill.domain.outputs import OutputSpace, Symbols
 from freewill.domain.packed_outputs import Bits
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey
-from freewill.errors import FreewillError, ReportError, shown, why
+from freewill.errors import FreewillError, ReportError, shown
 from freewill.io.answers import POINT, AnswerColumns
 from freewill.io.files import format_of
 from freewill.io.rows import MECHANISM, REPORT, VALUE
@@ -65,7 +64,7 @@ def write_reports(
     if survey is not None and not isinstance(survey, Survey):
         raise ReportError(f"survey={shown(survey)}: expected a Survey; Survey.load reads a file.")
     if isinstance(survey, Questionnaire):
-        with _explained(path), whole_file(path) as part:
+        with whole_file(path, error=ReportError) as part:
             write_answers(part, kind, parts, survey)
         return
     checked: Pieces
@@ -81,16 +80,8 @@ def write_reports(
         for name, space, reports in checked
         for some in slices(len(reports), _PIECE_ROWS)
     )
-    with _explained(path), whole_file(path) as part:
+    with whole_file(path, error=ReportError) as part:
         writers[kind](part, pieces, spaces, head)
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ReportError(f"{path} cannot be written: {why(error)}.") from None
 
 
 def pairs_of(
