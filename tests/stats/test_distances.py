@@ -132,7 +132,7 @@ def test_few_people_who_decide_are_simulated_further(monkeypatch):
 def test_hard_mixtures_come_true(shares, people):
     design = design_of(ZIPF, **shares)
     expected = design.expected_emd(people)
-    runs = 300 if "bits" not in shares or people < 10**4 else 40 if people < 10**5 else 20
+    runs = 150 if "bits" not in shares or people < 10**4 else 20 if people < 10**5 else 12
     rng = np.random.default_rng(5)
     estimates = (fw.gibu(design.distances.draw(people, rng)) for _ in range(runs))
     missed = np.array([fw.emd(one.theta, ZIPF, LINE) for one in estimates])

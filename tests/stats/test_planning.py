@@ -109,7 +109,7 @@ def test_plans_come_true(name, people):
     design = design_of(BINOMIAL, *mechanisms)
     expected = design.expected_emd(people)
     rng, missed = np.random.default_rng(5), []
-    for _ in range(30 if name == "bits" else 100):  # person by person
+    for _ in range(15 if name == "bits" else 50):  # person by person
         values = rng.choice(20, people, p=BINOMIAL)
         chosen = rng.integers(len(mechanisms), size=people)
         parts = [(m, m.obfuscate(values[chosen == i], rng)) for i, m in enumerate(mechanisms)]

@@ -11,8 +11,8 @@ from freewill.core.presented import Presented
 from freewill.core.types import FloatArray, IntArray, numbers
 from freewill.domain.alphabets.base import attributes_of
 from freewill.errors import ParameterError, several, shown
-from freewill.numeric.solvers.constrained import nearest_point
 from freewill.numeric.solvers.likelihood import one_blas_thread
+from freewill.numeric.solvers.quadratic import nearest_point
 from freewill.stats.conditions import checked_names
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.evidence import Evidence
