@@ -13,9 +13,10 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, several, shown
 from freewill.numeric.operators.moments import root_of
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
+from freewill.stats.conditions import Dependence, Nonlinear
 from freewill.stats.estimators.estimate import Start, Work
 from freewill.stats.evidence import Evidence
-from freewill.stats.functionals import checked_level, estimable, functionals_of
+from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable, functionals_of
 from freewill.stats.information import (
     Estimated,
     Information,
@@ -26,7 +27,6 @@ from freewill.stats.information import (
     fit_of,
     several_people,
 )
-from freewill.stats.weights import Dependence, Nonlinear, Quantiles, Weights
 
 COLUMNS = ("point", "low", "high", "standard_error")
 """Columns of each functional, in tables and files."""
