@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from freewill.numeric.operators.base import DenseOperator
-from freewill.numeric.solvers import column_pool
+from freewill.numeric.solvers import columns
 from freewill.numeric.solvers.likelihood import Likelihood, Status
 
 
@@ -20,7 +20,7 @@ def assert_certified(solution, likelihood, tolerance=1e-9):
 
 
 def pool_of(operator, plane=None):
-    return column_pool.ColumnPool(Likelihood(operator, np.ones(operator.shape[0])), plane)
+    return columns.ColumnPool(Likelihood(operator, np.ones(operator.shape[0])), plane)
 
 
 def small_pool(outputs=30, size=12, seed=0):

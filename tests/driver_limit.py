@@ -14,9 +14,9 @@ import numpy as np
 import freewill as fw
 from freewill.errors import ReportError
 from freewill.io.decoding import Decoder
-from freewill.io.engines import spark_source as cluster
+from freewill.io.engines import spark as cluster
+from freewill.io.engines.spark import packed
 from freewill.io.engines.spark_session import explained_on_spark
-from freewill.io.engines.spark_source import packed
 from freewill.stats.groups import Block, Held, Pass, summing
 
 

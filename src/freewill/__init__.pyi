@@ -56,8 +56,12 @@ from freewill.domain.mechanisms.perhaps import Perhaps as Perhaps
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric as PlanarGeometric
 from freewill.domain.mechanisms.planar_laplace import PlanarLaplace as PlanarLaplace
 from freewill.domain.mechanisms.randomised_response import KRR as KRR
+from freewill.domain.mechanisms.randomised_response import OUE as OUE
 from freewill.domain.mechanisms.randomised_response import RAPPOR as RAPPOR
+from freewill.domain.mechanisms.randomised_response import THE as THE
 from freewill.domain.mechanisms.randomised_response import Identity as Identity
+from freewill.domain.mechanisms.randomised_response import Unary as Unary
+from freewill.domain.mechanisms.randomised_response import UnaryEncoding as UnaryEncoding
 from freewill.domain.mechanisms.registry import from_spec as from_spec
 from freewill.domain.mechanisms.registry import register as register
 from freewill.domain.mechanisms.repeated import Repeated as Repeated
@@ -66,10 +70,6 @@ from freewill.domain.mechanisms.square_wave import SquareWave as SquareWave
 from freewill.domain.mechanisms.staircase import Staircase as Staircase
 from freewill.domain.mechanisms.subset_selection import SubsetSelection as SubsetSelection
 from freewill.domain.mechanisms.then import Then as Then
-from freewill.domain.mechanisms.unary import OUE as OUE
-from freewill.domain.mechanisms.unary import THE as THE
-from freewill.domain.mechanisms.unary import Unary as Unary
-from freewill.domain.mechanisms.unary import UnaryEncoding as UnaryEncoding
 from freewill.domain.metrics import emd as emd
 from freewill.domain.metrics import kl as kl
 from freewill.domain.metrics import l2 as l2

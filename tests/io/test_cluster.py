@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import driver_limit
 import freewill as fw
 from freewill.errors import ReportError
+from freewill.io.engines import spark as cluster
 from freewill.io.engines import spark_session as sessions
-from freewill.io.engines import spark_source as cluster
 from freewill.io.engines.base import engine_for, explained
+from freewill.io.engines.spark import packed, unpacked
 from freewill.io.engines.spark_session import blamed_on_spark
-from freewill.io.engines.spark_source import packed, unpacked
 from freewill.io.evidence_file import save_evidence
 from freewill.io.reading import read
 from report_cases import drawn, expected, faulty_table, menu_survey, spark_missing, wide_survey

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from freewill.numeric.operators.base import DenseOperator
-from freewill.numeric.solvers import column_pool, columns
+from freewill.numeric.solvers import columns
 from freewill.numeric.solvers.likelihood import Certificate, Likelihood
 
 
@@ -12,7 +12,7 @@ def refit_case():
     """Sharp rows, of which the last four values' own are hardly explained without them."""
     rows = np.eye(12) + 1e-6
     likelihood = Likelihood(DenseOperator(rows), np.full(12, 1 / 12))
-    pool = column_pool.ColumnPool(likelihood)
+    pool = columns.ColumnPool(likelihood)
     pool.add(np.arange(12))
     theta = np.append(np.full(8, 1 / 8), np.zeros(4))
     return likelihood, pool, theta, likelihood.certify(theta, pool.forward(theta))
@@ -46,7 +46,7 @@ def test_em_is_not_taken_near_the_end_nor_where_it_loses():
 def test_a_few_new_columns_call_for_em_only_where_they_alone_explain():
     rng = np.random.default_rng(3)
     likelihood = Likelihood(DenseOperator(np.eye(40) + 1e-6), rng.dirichlet(np.ones(40)))
-    pool = column_pool.ColumnPool(likelihood)
+    pool = columns.ColumnPool(likelihood)
     pool.add(np.arange(40))
     theta = np.append(np.full(39, 1 / 39), 0.0)
     certificate = likelihood.certify(theta)
@@ -58,7 +58,7 @@ def test_em_that_underflows_is_not_taken():
     """Rows of 1e-300: w / p overflows on the way."""
     rows = np.array([[1.0, 1e-300], [1e-300, 1e-320]])
     likelihood = Likelihood(DenseOperator(rows), np.array([0.5, 0.5]))
-    pool = column_pool.ColumnPool(likelihood)
+    pool = columns.ColumnPool(likelihood)
     pool.add(np.arange(2))
     certificate = Certificate(-np.inf, np.ones(2), 1.0)
     found = columns._refit(pool, np.array([1.0, 0.0]), 1, certificate)

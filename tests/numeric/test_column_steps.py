@@ -5,7 +5,7 @@ import pytest
 
 from columns_cases import assert_certified, pool_of, small_pool
 from freewill.numeric.operators.base import DenseOperator
-from freewill.numeric.solvers import column_pool, columns
+from freewill.numeric.solvers import columns
 from freewill.numeric.solvers.likelihood import Certificate, Likelihood, Status, after_em
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
 
@@ -83,7 +83,7 @@ def test_many_new_columns_make_the_hessian_anew():
 
 
 def test_a_pool_has_room_for_some_columns(monkeypatch):
-    monkeypatch.setattr(column_pool, "_MOST", 100)
+    monkeypatch.setattr(columns, "_MOST", 100)
     pool = pool_of(DenseOperator(np.ones((30, 200))))
     assert pool.room == 100
     pool.add(np.arange(99))
@@ -101,7 +101,7 @@ def test_columns_beyond_the_budget_are_looked_up(monkeypatch):
     theta, weights, scale = rng.random(12), rng.random(30), rng.random(30)
     answers = []
     for budget in (1 << 20, 8 * 30 * 9):
-        monkeypatch.setattr(column_pool, "_BUDGET", budget)
+        monkeypatch.setattr(columns, "_BUDGET", budget)
         pool = pool_of(operator)
         pool.add(np.arange(0, 18, 2))
         first = pool.hessian_at(scale)
@@ -193,7 +193,7 @@ def newton_case(seed, size=8, rows=None):
     rng = np.random.default_rng(seed)
     rows = rng.random((20, size)) ** 3 + 1e-4 if rows is None else rows
     likelihood = Likelihood(DenseOperator(rows), rng.dirichlet(np.ones(len(rows))))
-    pool = column_pool.ColumnPool(likelihood)
+    pool = columns.ColumnPool(likelihood)
     pool.add(rng.permutation(size))
     theta = rng.dirichlet(np.full(size, 0.1)) + 1e-9
     return likelihood, pool, theta / theta.sum()
@@ -289,7 +289,7 @@ def test_a_start_covers_every_output():
     rows = np.kron(np.eye(6), np.ones((3, 4))) * np.random.default_rng(1).uniform(0.5, 1, (18, 24))
     likelihood = Likelihood(DenseOperator(rows), np.full(18, 1 / 18))
     for plane in (None, (1, 24), (4, 6)):
-        pool = column_pool.ColumnPool(likelihood, plane)
+        pool = columns.ColumnPool(likelihood, plane)
         pool.add(np.array([0, 1]))
         theta, fitted = columns._cover(pool, np.array([0.5, 0.5]))
         assert np.all(fitted > 0)
@@ -307,7 +307,7 @@ def test_a_cold_start_is_five_steps_of_em_on_the_lattice(outputs):
     rng = np.random.default_rng(6)
     rows = rng.random((outputs, 50)) + 0.01
     likelihood = Likelihood(DenseOperator(rows), np.full(outputs, 1 / outputs))
-    pool = column_pool.ColumnPool(likelihood)
+    pool = columns.ColumnPool(likelihood)
     theta, fitted = columns._start(pool, None)
     np.testing.assert_array_equal(pool.cells, columns._lattice(50, None, 25))
     some = rows[:, pool.cells]
@@ -321,9 +321,9 @@ def test_a_cold_start_is_five_steps_of_em_on_the_lattice(outputs):
 
 def test_a_given_start_brings_its_heaviest_columns(monkeypatch):
     likelihood, _, _ = newton_case(5, size=9)
-    monkeypatch.setattr(column_pool, "_MOST", 5)
+    monkeypatch.setattr(columns, "_MOST", 5)
     start = np.array([0.1, 0.0, 0.3, 0.05, 0.2, 0.02, 0.25, 0.08, 0.0])
-    pool = column_pool.ColumnPool(likelihood)
+    pool = columns.ColumnPool(likelihood)
     theta, fitted = columns._start(pool, start)
     np.testing.assert_array_equal(pool.cells, [2, 6, 4, 0, 7])
     np.testing.assert_allclose(theta, start[pool.cells] / start[pool.cells].sum(), rtol=1e-14)
@@ -331,9 +331,9 @@ def test_a_given_start_brings_its_heaviest_columns(monkeypatch):
 
 
 def test_outputs_that_do_not_fit_are_impossible(monkeypatch):
-    monkeypatch.setattr(column_pool, "_MOST", 3)
+    monkeypatch.setattr(columns, "_MOST", 3)
     likelihood = Likelihood(DenseOperator(np.eye(6)), np.full(6, 1 / 6))
-    pool = column_pool.ColumnPool(likelihood)
+    pool = columns.ColumnPool(likelihood)
     theta, fitted = columns._start(pool, None)
     assert (pool.room, theta.size) == (0, 3)
     assert set(np.flatnonzero(fitted)) == set(pool.cells)

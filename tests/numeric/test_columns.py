@@ -7,7 +7,7 @@ import pytest
 import freewill as fw
 from columns_cases import assert_certified
 from freewill.numeric.operators.base import DenseOperator
-from freewill.numeric.solvers import column_pool, columns
+from freewill.numeric.solvers import columns
 from freewill.numeric.solvers.likelihood import Likelihood, Status
 from freewill.stats.estimators.estimate import likelihood_of
 from freewill.stats.evidence import Evidence
@@ -155,7 +155,7 @@ def test_a_tolerance_out_of_reach_is_reported():
 
 
 def test_no_room_for_the_columns_is_reported(monkeypatch):
-    monkeypatch.setattr(column_pool, "_MOST", 64)
+    monkeypatch.setattr(columns, "_MOST", 64)
     grid = fw.Grid(40, 30, cell=0.5)
     flat = np.full(grid.size, 1 / grid.size)
     for epsilons in ((1.0,), (0.5, 90.0)):

@@ -6,11 +6,12 @@ import pytest
 import freewill as fw
 from freewill.numeric.operators.base import StackOperator
 from freewill.numeric.operators.support import BitOperator
-from freewill.numeric.solvers import conjugate, systems
-from freewill.numeric.solvers.conjugate import ConjugateSystem, conjugate_system
+from freewill.numeric.solvers import systems
 from freewill.numeric.solvers.systems import (
+    ConjugateSystem,
     LinearSystem,
     LowRankSystem,
+    conjugate_system,
     rows_beside,
     structured_system,
 )
@@ -163,7 +164,7 @@ def test_bit_reports_beside_a_grid_are_read_a_few_times(monkeypatch, people, eps
     evidence += simulated([fw.RAPPOR(grid, epsilon)], truth, people, 2)
     estimates, numbers = [], []
     for many in (1 << 40, 0):
-        monkeypatch.setattr(conjugate, "_MANY_BYTES", many)
+        monkeypatch.setattr(systems, "_MANY_BYTES", many)
         reads.clear()
         estimates.append(fw.gibu(evidence, solver="conjugate", tol=1e-9))
         numbers.append(len(reads))

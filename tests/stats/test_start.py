@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.numeric.solvers.column_pool import ColumnPool
-from freewill.numeric.solvers.columns import _start
+from freewill.numeric.solvers.columns import ColumnPool, _start
 from freewill.stats.estimators.estimate import likelihood_of
 from freewill.stats.misfit import fit_beside_choice
 from profiles import examples

@@ -1,6 +1,6 @@
 """What a store asks of a database: transactions kept or undone whole, and a few queries."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeAlias
 
@@ -58,41 +58,33 @@ negative numbers of its mechanisms (`releases.py`).
 """
 OLD_VERSIONS = (2, 3)
 """The versions that are still read, and made anew by who opens them to write."""
+READ_VERSIONS = (*OLD_VERSIONS, SCHEMA_VERSION)
 _OLD_NAMES = (
-    *("facts", "surveys", "mechanisms", "reports", "runs"),
-    *("settled", "counts", "pages", "days"),
+    *("facts", "surveys", "mechanisms", "reports", "runs", "settled", "counts", "pages", "days"),
+    *("log", "releases"),
 )
-_ADDED_NAMES = ("log", "releases")
-"""The tables that version 3 had beside those of version 2."""
-_OLD_TABLES = (
-    "CREATE TABLE surveys (id TEXT PRIMARY KEY, spec TEXT NOT NULL, closed TEXT){keyed}",
-    """CREATE TABLE mechanisms (
+"""The tables of version 3; version 2 had not the last two, ..."""
+_OLD_TABLES = """
+CREATE TABLE surveys (id TEXT PRIMARY KEY, spec TEXT NOT NULL, closed TEXT){keyed};
+CREATE TABLE mechanisms (
     number {integer} PRIMARY KEY, survey TEXT NOT NULL, mechanism TEXT NOT NULL,
     UNIQUE (survey, mechanism)
-)""",
 )
-"""As versions 2 and 3 had them."""
+"""
+"""... both had these in the place of ours, ..."""
 _MARKED_REPORTS = "CREATE TABLE reports (id {integer} PRIMARY KEY, mark {integer} NOT NULL)"
-"""As version 2 had it."""
+"""... and version 2 this."""
 
 
 def tables(version: int = SCHEMA_VERSION) -> dict[str, str]:
     """Return the statements that make the tables of a version, by the names of the tables."""
-    made = _by_name(TABLES.split(";"))
-    if version == SCHEMA_VERSION:
-        return made
-    marked = [_MARKED_REPORTS] if version == min(OLD_VERSIONS) else []
-    made |= _by_name([*_OLD_TABLES, *marked])
-    return {name: made[name] for name in (*_OLD_NAMES, *([] if marked else _ADDED_NAMES))}
-
-
-def _by_name(statements: Iterable[str]) -> dict[str, str]:
-    return {statement.split()[2]: statement.strip() for statement in statements}
-
-
-def is_read(version: int) -> bool:
-    """Say whether a store of a version can be read."""
-    return version in (*OLD_VERSIONS, SCHEMA_VERSION)
+    first = version == min(OLD_VERSIONS)
+    texts = [TABLES, *[_OLD_TABLES] * (version in OLD_VERSIONS), *[_MARKED_REPORTS] * first]
+    statements = (statement.strip() for text in texts for statement in text.split(";"))
+    made = {statement.split()[2]: statement for statement in statements}
+    if version in OLD_VERSIONS:
+        made = {name: made[name] for name in (_OLD_NAMES[:-2] if first else _OLD_NAMES)}
+    return made
 
 
 class StoreError(FreewillError, ValueError):
@@ -156,16 +148,6 @@ class Database(Reader, Protocol):
 
     def run(self, statement: str, rows: Rows) -> int:
         """Run a statement for each row of values, and return how many rows it changed."""
-
-    def trial(self, statement: str, rows: Rows) -> bool:
-        """Insert rows, and say whether all of them were new; if any was not, insert none."""
-        self.execute("SAVEPOINT trial")
-        all_new = self.run(statement, rows) == len(rows)
-        if not all_new:
-            self.execute("ROLLBACK TO trial")
-        # Else SQLite would go on to copy each page before it changes.
-        self.execute("RELEASE trial")
-        return all_new
 
     def among(self, query: str, values: Sequence[int]) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query that ends in `IN`, for any number of whole numbers."""

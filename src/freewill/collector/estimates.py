@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from queue import SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -170,13 +171,10 @@ class Latest:
 
     estimate: Estimate
     document: dict[str, Any]
-    closed: str | None
-    """The day on which the survey was closed."""
     whole: bytes | None
     """The JSON, with intervals and checks where these were made at once; else they follow."""
-    stored: int
-    """People who answered the survey, some of whom may be silent on what is asked for."""
-    release: Release | None = None
+    state: tuple[str | None, int, Release | None]
+    """When the survey was closed, how many people answered, also nothing of this, and a release."""
     errors: dict[str, Any] = field(default_factory=dict)
     """What plans are made from (`planning.py`), by what they are of."""
 
@@ -224,11 +222,11 @@ class Estimates:
             people = people_of(view, stored)
             self._refuse_few(people)
             before = self._latest.get(subject)
-            now = stored.closed, people, stored.release
-            if before and (before.closed, before.stored, before.release) == now:
+            state = stored.closed, people, stored.release
+            if before and before.state == state:
                 return before
-            if before and before.release != stored.release:
-                self._later.forget(subject)
+            if before and before.state[-1] != stored.release:  # perhaps of as many people
+                self._later.computed.pop(subject, None)
             evidence = self.evidence(view, stored, people, of)
             self._refuse_few(evidence.people)
             made = self.source.fit(evidence, before.estimate if before else None)
@@ -243,7 +241,7 @@ class Estimates:
         estimate = replace(made.estimate, evidence=None)
         while len(self._latest) >= _MOST_KEPT:
             self._latest.pop(next(iter(self._latest)), None)
-        self._latest[subject] = Latest(estimate, document, stored.closed, whole, *now[1:])
+        self._latest[subject] = Latest(estimate, document, whole, state)
         return self._latest[subject]
 
     def evidence(
@@ -324,58 +322,46 @@ class Later:
 
     estimates: Estimates
     compute: Callable[..., dict[str, Any]] = uncertainty_of
-    _computed: dict[Subject, dict[str, Any]] = field(default_factory=dict)
+    computed: dict[Subject, dict[str, Any]] = field(default_factory=dict)
     _waiting: dict[Subject, Estimate] = field(default_factory=dict)
     _thread: threading.Thread | None = None
-    _ended: bool = False
 
     def __post_init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._queue = SimpleQueue[Subject | None]()
 
     def of(self, subject: Subject, estimate: Estimate) -> dict[str, Any]:
         """Return intervals and checks of an estimate, or of an earlier one; ask for what lacks."""
         if estimate.alphabet.size > MOST_VALUES:
             return _unknown(BEYOND)
-        with self._changed:
-            made = self._computed.get(subject)
+        with self._lock:
+            made = self.computed.get(subject)
             pending = made is None or made["uncertainty"]["people"] != estimate.people
-            if pending and not self._ended:
+            if pending and subject not in self._waiting:
+                self._queue.put(subject)
+            if pending:
                 self._waiting[subject] = estimate
-                if self._thread is None:
-                    # A daemon: what may take minutes does not keep the process from its end.
-                    self._thread = threading.Thread(target=self._work, name="later", daemon=True)
-                    self._thread.start()
-                self._changed.notify_all()
+            if pending and self._thread is None:
+                # A daemon: what may take minutes does not keep the process from its end.
+                self._thread = threading.Thread(target=self._work, name="later", daemon=True)
+                self._thread.start()
         if made is None:
             return _unknown(WAITING, pending=True)
         return {**made, "uncertainty": {**made["uncertainty"], "pending": pending}}
 
-    def forget(self, subject: Subject) -> None:
-        """Let go of what was computed of an earlier release, of as many people perhaps."""
-        with self._changed:
-            self._computed.pop(subject, None)
-
     def _work(self) -> None:
-        rest = 0.0
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._ended, rest)
-                self._changed.wait_for(lambda: self._ended or bool(self._waiting))
-                if self._ended:
-                    return
-                subject = next(iter(self._waiting))
-                start = self._waiting[subject]
+        while (subject := self._queue.get()) and not self._ended.is_set():
             before = monotonic()
             try:
-                made = self._made(subject, start)
+                made = self._made(subject, self._waiting[subject])
             except _EndedError:
                 return
-            rest = monotonic() - before
-            with self._changed:
-                while len(self._computed) >= _MOST_KEPT:
-                    self._computed.pop(next(iter(self._computed)))
-                self._computed[subject] = made
-                self._waiting.pop(subject, None)
+            with self._lock:
+                while len(self.computed) >= _MOST_KEPT:
+                    self.computed.pop(next(iter(self.computed)))
+                self.computed[subject] = made
+                del self._waiting[subject]
+            self._ended.wait(monotonic() - before)
 
     def _made(self, subject: Subject, start: Estimate) -> dict[str, Any]:
         source, people = self.estimates.source, start.people
@@ -395,13 +381,12 @@ class Later:
             return _unknown(f"failed ({type(error).__name__}): {error}", people=people)
 
     def _go_on(self, _: Any) -> None:
-        if self._ended:
+        if self._ended.is_set():
             raise _EndedError
 
     def close(self) -> None:
         """Compute nothing more."""
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
+        self._ended.set()
+        self._queue.put(None)
         if self._thread is not None:
             self._thread.join(_PATIENCE)

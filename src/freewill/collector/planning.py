@@ -91,8 +91,9 @@ def plan_of(estimates: "Estimates", survey: str, target: float, of: str) -> dict
         "worth": errors.worth,
         "advice": _advice(errors, target, needed),
     }
-    release = {"release": latest.release.described()} if latest.release else {}
-    return source.shown({**plan, **release})
+    if "release" in latest.document:
+        plan["release"] = latest.document["release"]
+    return source.shown(plan)
 
 
 def _errors_of(estimates: "Estimates", survey: str, of: str, latest: "Latest") -> Errors:

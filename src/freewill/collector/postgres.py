@@ -296,7 +296,7 @@ def _checked_version(view: Reader, name: str) -> int:
         raise StoreError(
             f"{name} has a table `facts` that is none of ours: name a database of its own."
         )
-    if not database.is_read(version):
+    if version not in database.READ_VERSIONS:
         raise database.StoreVersionError(name, version)
     # A view in the place of a table may have no end.
     names = database.tables(version).keys()

@@ -106,7 +106,7 @@ class Releases:
 
     def _row(self, view: Reader, own: str) -> _Row:
         query = "SELECT tick, number, made, epsilon, cells FROM releases WHERE survey = ?"
-        rows = [_Row(*row) for row in view.rows(query, (own,))]
+        rows = [_Row(*row) for row in view.rows(query, (own,))] if own in self._ids else []
         row = rows[0] if rows else _Row()
         if row.number and row.epsilon != self._epsilon:
             before, now = (
@@ -186,7 +186,7 @@ class Releases:
     def survey(self, view: Reader, key: str) -> StoredSurvey:
         """Return a survey as the last release has it; by its name, the round that is served."""
         own = self.store.served_round(key)
-        row = self._row(view, own) if own in self._ids else _Row()
+        row = self._row(view, own)
         stored = self.store.survey(view, own)
         if not row.number:
             advice = (
@@ -208,8 +208,7 @@ class Releases:
 
     def last(self, view: Reader, key: str) -> Release | None:
         """Return which release of a survey is the last; None before the first."""
-        own = self.store.served_round(key)
-        row = self._row(view, own) if own in self._ids else _Row()
+        row = self._row(view, self.store.served_round(key))
         return Release(row.number, row.made) if row.number else None
 
     def fit(self, evidence: Any, start: Any) -> Fit:

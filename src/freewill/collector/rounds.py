@@ -6,26 +6,18 @@ each with a law of its own, over the same values.
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from freewill.collector.database import (
-    FIRST_WITH_PERIODS,
-    SCHEMA_VERSION,
-    Database,
-    Reader,
-    StoreError,
-    tables,
-)
-from freewill.collector.surveys import StoredSurvey, not_itself, periods_of
+from freewill.collector import database as databases
+from freewill.collector.database import FIRST_WITH_PERIODS, Database, Reader, StoreError
+from freewill.collector.surveys import StoredSurvey, not_itself, stored_under
 from freewill.core.texts import read_json, same_words
 from freewill.core.types import Spec
-from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.survey import Survey
 from freewill.domain.survey_log import CLOSED, FIRST, SERVED, entry_after
 from freewill.errors import FreewillError, printable, several, shown
@@ -125,12 +117,10 @@ def asked_before(view: Reader, survey: Survey) -> str:
 def _other_words(survey: Survey, texts: str) -> str:
     """Return what a store says that is asked, if it differs from what is asked now."""
     now, before = _words(texts_of(survey)), _words(texts)
-    if {name: same_words(text) for name, text in now.items()} == {
-        name: same_words(text) for name, text in before.items()
-    }:
-        return ""
     names = sorted(now.keys() | before.keys())
     differ = [name for name in names if now.get(name) != before.get(name)]
+    if not differ:
+        return ""
     was, given = (shown(some.get(differ[0], "nothing")) for some in (before, now))
     return f"{was}, and not {given}"
 
@@ -141,7 +131,7 @@ def _words(texts: str) -> dict[str, str]:
     fields = content if isinstance(content, dict) else {}
     questions, title = fields.get("questions"), fields.get("title")
     words = questions if isinstance(questions, dict) and questions else {"": title}
-    return {name: text for name, text in words.items() if isinstance(text, str)}
+    return {name: same_words(text) for name, text in words.items() if isinstance(text, str)}
 
 
 def stored_survey(view: Reader, survey: Survey) -> StoredSurvey | None:
@@ -165,8 +155,7 @@ def stored_survey(view: Reader, survey: Survey) -> StoredSurvey | None:
                 f"survey {own} in the store asks {other}: the same values and mechanisms. Give "
                 f"--survey {own} to read it all the same. Nothing was written."
             )
-        periods = periods_of(view, own, survey.mechanisms)
-        return with_rounds(view, StoredSurvey(own, survey, periods, closed))
+        return with_rounds(view, stored_under(view, own, survey, closed))
     return None
 
 
@@ -177,7 +166,7 @@ def _old_survey(view: Reader, survey: Survey) -> StoredSurvey | None:
     for text, closed in view.rows("SELECT spec, closed FROM surveys WHERE id = ?", (own,)):
         if text != spec:
             raise not_itself(own)
-        return StoredSurvey(own, survey, periods_of(view, own, survey.mechanisms), closed)
+        return stored_under(view, own, survey, closed)
     return None
 
 
@@ -186,12 +175,10 @@ def canonical_of(spec: Spec) -> str:
     return json.dumps(spec, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def other_rounds(
-    view: Reader, own: str, survey: Survey
-) -> list[tuple[Survey, dict[str, int], str]]:
+def other_rounds(view: Reader, own: str, survey: Survey) -> list[tuple[StoredSurvey, str]]:
     """Return the other rounds of a survey, the earliest first, without their texts.
 
-    Beside each are the numbers of its first period, and what the keys of its ids hash.
+    Beside each is what the keys of its ids hash.
     """
     if not survey.name:
         return []
@@ -204,9 +191,8 @@ def other_rounds(
     for other, law, head in rows:
         before = survey_of(law, other, head)
         _same_values(survey, before)
-        first = periods_of(view, other, before.mechanisms)[0]
-        rounds.append((first.start, before, dict(first.numbers), head))
-    return [(*one,) for _, *one in sorted(rounds, key=itemgetter(0))]
+        rounds.append((stored_under(view, other, before), head))
+    return sorted(rounds, key=lambda one: one[0].periods[0].start)
 
 
 def with_rounds(view: Reader, stored: StoredSurvey) -> StoredSurvey:
@@ -217,22 +203,13 @@ def with_rounds(view: Reader, stored: StoredSurvey) -> StoredSurvey:
     """
     names = {mechanism.id: name for name, mechanism in stored.survey.mechanisms.items()}
     periods = [*stored.periods]
-    for number, (other, _, _) in enumerate(other_rounds(view, stored.id, stored.survey), 1):
-        offered = _renamed(other.mechanisms, names, number)
-        some = periods_of(view, other.id, other.mechanisms)
-        periods += (replace(period, offered=offered) for period in some)
-    return replace(stored, periods=tuple(sorted(periods, key=attrgetter("start"))))
-
-
-def _renamed(
-    offered: Mapping[str, Mechanism], names: dict[str, str], number: int
-) -> dict[str, Mechanism]:
-    """Return mechanisms by names that no other has; those join the names, by id."""
-    for name, mechanism in offered.items():
-        if mechanism.id not in names:
+    for number, (other, _) in enumerate(other_rounds(view, stored.id, stored.survey), 1):
+        for name, mechanism in other.survey.mechanisms.items():
             taken = name in names.values()
-            names[mechanism.id] = f"{name} (round {number})" if taken else name
-    return {names[mechanism.id]: mechanism for mechanism in offered.values()}
+            names.setdefault(mechanism.id, f"{name} (round {number})" if taken else name)
+        offered = {names[mechanism.id]: mechanism for mechanism in other.survey.mechanisms.values()}
+        periods += (replace(period, offered=offered) for period in other.periods)
+    return replace(stored, periods=tuple(sorted(periods, key=attrgetter("start"))))
 
 
 def stored_by(view: Reader, key: str) -> StoredSurvey | None:
@@ -248,7 +225,7 @@ def stored_by(view: Reader, key: str) -> StoredSurvey | None:
         values = [key, key]
     for own, law, head, closed in view.rows(query, values):
         survey = survey_of(law, own, head)
-        stored = StoredSurvey(own, survey, periods_of(view, own, survey.mechanisms), closed)
+        stored = stored_under(view, own, survey, closed)
         return stored if own == key else with_rounds(view, stored)
     return None
 
@@ -288,12 +265,9 @@ def surveys_in_words(view: Reader) -> str:
 
 def _called(view: Reader, own: str) -> str:
     """Return what people read of a survey, its name, title or question, where it has any."""
-    if view.version < FIRST_WITH_PERIODS:
-        query = "SELECT spec, '' FROM surveys WHERE id = ?"
-    else:
-        query = "SELECT texts, name FROM surveys WHERE id = ?"
+    columns = "spec, ''" if view.version < FIRST_WITH_PERIODS else "texts, name"
     with suppress(ValueError):
-        for text, name in view.rows(query, (own,)):
+        for text, name in view.rows(f"SELECT {columns} FROM surveys WHERE id = ?", (own,)):
             content = read_json(text)
             fields: dict[str, Any] = content if isinstance(content, dict) else {}
             asked = fields.get("questions")
@@ -364,32 +338,42 @@ def create_tables(database: Database, version: int) -> None:
     Counts, pages and keys stay where they are: what was there is the first period. In
     O(surveys + mechanisms), and from version 2 in O(ids).
     """
-    before = tables(version) if version else {}
+    before = databases.tables(version) if version else {}
     for statement in _WITHOUT_MARKS if "mark" in before.get("reports", "") else ():
         database.execute(statement)
-    surveys, numbers = (_surveys(database), _numbers(database)) if before else ([], [])
+    surveys, numbers = _before(database) if before else ([], [])
     for name in ("surveys", "mechanisms") if before else ():
         database.execute(f"DROP TABLE {name}")
         del before[name]
-    for name, statement in tables().items():
+    for name, statement in databases.tables().items():
         if name not in before:
             database.execute(statement.format(**database.words))
     ids = _taken_in(database, surveys)
     rows = [(number, ids.get(own, own), *rest) for number, own, *rest in numbers]
     database.run("INSERT INTO mechanisms VALUES (?, ?, ?, ?)", rows)
     if version:
-        became = f"{database.name} was of version {version}, and is of {SCHEMA_VERSION} now."
+        became = (
+            f"{database.name} was of version {version}, and is of {databases.SCHEMA_VERSION} now."
+        )
         database.renewal = f"{became} {database.renewal}".strip()
 
 
-def _surveys(database: Database) -> list[_Old]:
+def _before(database: Database) -> tuple[list[_Old], list[tuple[int, str, str, str]]]:
+    """Return what older versions had: surveys, and the numbers of all mechanisms.
+
+    These with the first day of the first period of their survey.
+    """
     query = (
-        "SELECT survey, sum(people) FROM mechanisms JOIN days ON days.mechanism = "
+        "SELECT survey, sum(people), min(day) FROM mechanisms JOIN days ON days.mechanism = "
         "mechanisms.number GROUP BY survey"
     )
-    people: Counter[str] = Counter({own: int(many) for own, many in database.rows(query)})
+    days = {own: (int(people), str(day)) for own, people, day in database.rows(query)}
     rows = list(database.rows("SELECT id, spec, closed FROM surveys ORDER BY id"))
-    return [_Old(own, spec, day, people[own], _read(spec)) for own, spec, day in rows]
+    surveys = [
+        _Old(own, spec, day, days.get(own, (0, ""))[0], _read(spec)) for own, spec, day in rows
+    ]
+    rows = list(database.rows("SELECT number, survey, mechanism FROM mechanisms"))
+    return surveys, [(number, own, key, days.get(own, (0, ""))[1]) for number, own, key in rows]
 
 
 def _read(spec: Any) -> Survey | None:
@@ -397,17 +381,6 @@ def _read(spec: Any) -> Survey | None:
         return Survey.from_spec(read_json(spec))
     except (FreewillError, ValueError, TypeError):
         return None
-
-
-def _numbers(database: Database) -> list[tuple[int, str, str, str]]:
-    """Return the numbers of all mechanisms, with the first day of each survey's first period."""
-    query = (
-        "SELECT survey, min(day) FROM mechanisms JOIN days ON days.mechanism = mechanisms.number "
-        "GROUP BY survey"
-    )
-    days = dict(database.rows(query))
-    rows = list(database.rows("SELECT number, survey, mechanism FROM mechanisms"))
-    return [(number, own, key, days.get(own) or "") for number, own, key in rows]
 
 
 def _taken_in(database: Database, surveys: Iterable[_Old]) -> dict[str, str]:

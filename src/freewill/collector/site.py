@@ -3,8 +3,7 @@
 import gzip
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -40,30 +39,25 @@ this server and nothing else, here as everywhere.
 """
 
 
-@dataclass(frozen=True)
 class Content:
-    """A file as it is sent, and the mark by which a browser knows that it has it."""
+    """A file as it is sent, also by gzip, and the mark by which a browser knows that it has it.
 
-    body: bytes
-    kind: str
-    packed: bytes | None = None
-    """The same by gzip, for browsers that take that."""
+    All languages come with the page: packed, it is a third as long.
+    """
 
-    @cached_property
-    def mark(self) -> str:
-        """The hash of the content, as an entity tag."""
-        return f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
+    def __init__(self, path: Path) -> None:
+        self.body, self.kind = path.read_bytes(), _KINDS[path.suffix]
+        self.packed = gzip.compress(self.body, _GZIP_LEVEL, mtime=0)
+        self.mark = f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
 
     def answer(self, request: Request, status: int = 200) -> Response:
         """Return the file, or word that it has not changed."""
         # A browser may keep pages and scripts, which are the same for all, if it asks each time.
-        headers = {"cache-control": "no-cache", "etag": self.mark}
-        body = self.body
-        if self.packed is not None:
-            headers["vary"] = "accept-encoding"
+        headers = {"cache-control": "no-cache", "etag": self.mark, "vary": "accept-encoding"}
         if status == 200 and request.headers.get("if-none-match") == self.mark:
             return Response(status_code=304, headers=headers)
-        if self.packed is not None and "gzip" in request.headers.get("accept-encoding", ""):
+        body = self.body
+        if "gzip" in request.headers.get("accept-encoding", ""):
             headers["content-encoding"] = "gzip"
             body = self.packed
         return Response(body, status, headers, media_type=self.kind)
@@ -127,20 +121,13 @@ def site_routes(addresses: "Addresses") -> list[Route]:
 
 
 def _contents(folder: Path) -> dict[str, Content]:
-    paths = (path for path in sorted(folder.iterdir()) if path.suffix in _KINDS)
-    return {path.name: _packed(path) for path in paths}
-
-
-def _packed(path: Path) -> Content:
-    """Return a file with what it is by gzip: all languages come with the page, a third as long."""
-    plain = path.read_bytes()
-    return Content(plain, _KINDS[path.suffix], gzip.compress(plain, _GZIP_LEVEL, mtime=0))
+    return {path.name: Content(path) for path in folder.iterdir() if path.suffix in _KINDS}
 
 
 @lru_cache(1)
 def _charts() -> Content:
     """Return the library that draws charts; it is packed the first time."""
-    return _packed(charts_file())
+    return Content(charts_file())
 
 
 def charts_file() -> Path:

@@ -283,7 +283,7 @@ def _version_of(connection: sqlite3.Connection, path: Path) -> int:
     from ours, with views, triggers or indices.
     """
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    ours = _ours(version if database.is_read(version) else database.SCHEMA_VERSION)
+    ours = _ours(version if version in database.READ_VERSIONS else database.SCHEMA_VERSION)
     most = len(ours) + len(_STATISTICS)
     schema = connection.execute(_SCHEMA, (most + 1,)).fetchall()
     if not schema:
@@ -293,7 +293,7 @@ def _version_of(connection: sqlite3.Connection, path: Path) -> int:
         raise StoreError(
             f"{path} is a database, but no store of Freewill's: name another file, or none yet."
         )
-    if not database.is_read(version):
+    if version not in database.READ_VERSIONS:
         raise database.StoreVersionError(str(path), version)
     tables = {row[:4] for row in schema} - _STATISTICS
     roots = {row[4] for row in schema}

@@ -161,9 +161,9 @@ class Store:
         """
         with self.view() as view:
             rounds = other_rounds(view, own, self._surveys[own])
-        for survey, numbers, head in rounds:
-            self._know(survey, numbers, head)
-        return [(survey, numbers) for survey, numbers, _ in rounds]
+        for stored, head in rounds:
+            self._know(stored.survey, stored.periods[0].numbers, head)
+        return [(stored.survey, dict(stored.periods[0].numbers)) for stored, _ in rounds]
 
     def aliases(self) -> dict[str, str]:
         """Return the ids of surveys by those that they had in older versions."""
@@ -179,7 +179,7 @@ class Store:
         own = self.served_round(key)
         survey = self._surveys[own]
         ((closed,),) = view.rows("SELECT closed_on FROM surveys WHERE id = ?", (own,))
-        stored = StoredSurvey(own, survey, surveys.periods_of(view, own, survey.mechanisms), closed)
+        stored = surveys.stored_under(view, own, survey, closed)
         return with_rounds(view, stored) if key in self._named else stored
 
     def logged(self, survey: str) -> Place:
@@ -331,7 +331,7 @@ class Store:
         """Yield the numbers of all periods, and releases, of reports that do not repeat."""
         for own, survey in self._surveys.items():
             with self._one_at_a_time:
-                periods = surveys.periods_of(self._database, own, survey.mechanisms)
+                periods = surveys.stored_under(self._database, own, survey).periods
             for period, mechanism in product(periods, survey.mechanisms.values()):
                 if not mechanism.output_space.repeats:
                     for sign in (1, -1):

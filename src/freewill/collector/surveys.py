@@ -89,39 +89,6 @@ def numbers_of(view: Reader, own: str, offered: int) -> dict[str, dict[str, int]
     return {start: {key: number for _, key, number in some} for start, some in by_period}
 
 
-def periods_of(view: Reader, own: str, offered: Mapping[str, Mechanism]) -> tuple[Period, ...]:
-    """Return the periods of a survey in a store, after checking that all of it is there."""
-    ids = {mechanism.id for mechanism in offered.values()}
-    numbers = numbers_of(view, own, len(ids))
-    fine = (
-        isinstance(start, str)
-        and (not start or is_day(start))
-        and some.keys() == ids
-        and all(type(number) is int for number in some.values())
-        for start, some in numbers.items()
-    )
-    if not numbers or not all(fine):
-        raise not_itself(own)
-    if view.version < FIRST_WITH_PERIODS:
-        # It does not say it: the first day on which somebody answered.
-        query = "SELECT min(day) FROM days WHERE mechanism = ?"
-        days = [day for number in numbers[""].values() for (day,) in view.rows(query, (number,))]
-        numbers = {min(filter(is_day, filter(None, days)), default=""): numbers[""]}
-    return tuple(Period(start, offered, some) for start, some in numbers.items())
-
-
-def spans_of(periods: Iterable[Period]) -> list[tuple[str, str | None, list[Period]]]:
-    """Return the periods of all rounds by their first days, each until the next; the last goes on.
-
-    >>> [(start, end) for start, end, _ in spans_of([Period("2026-11-16", {}, {})])]
-    [('2026-11-16', None)]
-    """
-    begun = sorted((one for one in periods if one.start), key=attrgetter("start"))
-    by_start = [(start, list(some)) for start, some in groupby(begun, attrgetter("start"))]
-    ends = [*(start for start, _ in by_start[1:]), None]
-    return [(start, end, some) for (start, some), end in zip(by_start, ends, strict=False)]
-
-
 class Days(NamedTuple):
     """Days that are asked about: the first and the last one, nothing where all are meant."""
 
@@ -336,10 +303,16 @@ class StoredSurvey:
 
     @property
     def spans(self) -> list[tuple[str, str | None, "StoredSurvey"]]:
-        """Its periods: the first day, that of the next one, and what all rounds have of it."""
+        """Its periods: the first day, that of the next one, and what all rounds have of it.
+
+        The last one goes on.
+        """
+        begun = sorted((one for one in self.periods if one.start), key=attrgetter("start"))
+        by_start = [(start, tuple(some)) for start, some in groupby(begun, attrgetter("start"))]
+        ends = [*(start for start, _ in by_start[1:]), self.until]
         return [
-            (start, end or self.until, replace(self, periods=tuple(some), until=end or self.until))
-            for start, end, some in spans_of(self.periods)
+            (start, end, replace(self, periods=some, until=end))
+            for (start, some), end in zip(by_start, ends, strict=False)
         ]
 
     def within(self, days: Days) -> "StoredSurvey":
@@ -350,6 +323,28 @@ class StoredSurvey:
         picked = [(end, one) for start, end, one in self.spans if start in some]
         periods = chain.from_iterable(one.periods for _, one in picked)
         return replace(self, periods=tuple(periods), until=picked[-1][0])
+
+
+def stored_under(view: Reader, own: str, survey: Survey, closed: str | None = None) -> StoredSurvey:
+    """Return what a store has of a survey under an id, after checking that all of it is there."""
+    ids = {mechanism.id for mechanism in survey.mechanisms.values()}
+    numbers = numbers_of(view, own, len(ids))
+    fine = (
+        isinstance(start, str)
+        and (not start or is_day(start))
+        and some.keys() == ids
+        and all(type(number) is int for number in some.values())
+        for start, some in numbers.items()
+    )
+    if not numbers or not all(fine):
+        raise not_itself(own)
+    if view.version < FIRST_WITH_PERIODS:
+        # It does not say it: the first day on which somebody answered.
+        query = "SELECT min(day) FROM days WHERE mechanism = ?"
+        days = [day for number in numbers[""].values() for (day,) in view.rows(query, (number,))]
+        numbers = {min(filter(is_day, filter(None, days)), default=""): numbers[""]}
+    periods = (Period(start, survey.mechanisms, some) for start, some in numbers.items())
+    return StoredSurvey(own, survey, tuple(periods), closed)
 
 
 def people_by_day(view: Reader, stored: StoredSurvey) -> dict[str, dict[str, int]]:
@@ -387,7 +382,7 @@ def _ordered(rows: Iterable[tuple[Any, Any]], kind: type) -> Iterator[tuple[Any,
 
 def days_of(stored: StoredSurvey) -> dict[str, str | None]:
     """Return which days the periods of a survey cover, as JSON has it; the last one may go on."""
-    starts = [start for start, _, _ in spans_of(stored.periods)]
+    starts = [start for start, _, _ in stored.spans]
     return {"from": min(starts, default=None), "to": stored.until and day_before(stored.until)}
 
 

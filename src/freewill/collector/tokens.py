@@ -59,7 +59,7 @@ class Sources:
     """Where tokens come from that are not made by the server itself."""
 
     files: Mapping[Role, Path] = field(default_factory=dict)
-    """Read again when they change."""
+    """Read again and again: a token may change."""
     given: Mapping[Role, str] = field(default_factory=dict)
     """Tokens of the environment."""
 
@@ -149,8 +149,6 @@ class Tokens:
         self, stored: Callable[[], Mapping[Role, bytes]], named: Sources = STORE_ALONE
     ) -> None:
         self._stored, self._named = stored, named
-        self._states: dict[Role, tuple[int, ...]] = {}
-        self._of_files: dict[Role, bytes] = {}
         self._made: Mapping[Role, bytes] = {}
         self._until = 0.0
         self.refresh()
@@ -168,14 +166,12 @@ class Tokens:
         """See what changed in files, and in the store by whichever process."""
         with suppress(StoreError):  # while it is away, what held before holds
             self._made = self._stored()
+        of_files = dict.fromkeys(self._named.files, b"")
         for role, path in self._named.files.items():
-            state = _state(path)
-            if state != self._states.get(role):
-                self._states[role], self._of_files[role] = state, b""
-                with suppress(ParameterError):
-                    self._of_files[role] = token_digest(read_token(path))
+            with suppress(ParameterError):
+                of_files[role] = token_digest(read_token(path))
         given = {role: token_digest(token) for role, token in self._named.given.items()}
-        self._digests = {**self._made, **self._of_files, **given}
+        self._digests = {**self._made, **of_files, **given}
 
     def roles_of(self, authorization: str) -> frozenset[Role]:
         """Return the roles of a header's token, in a time that tells nothing of how near it is."""
@@ -186,15 +182,6 @@ class Tokens:
         return frozenset(
             role for role, own in self._digests.items() if hmac.compare_digest(digest, own)
         )
-
-
-def _state(path: Path) -> tuple[int, ...]:
-    """Return what changes with a file; nothing where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return ()
-    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def not_yours(needed: Access) -> RefusedError:

@@ -58,24 +58,23 @@ def verify_log(entries: Sequence[Mapping[str, Any]], head: str | None = None) ->
     """
     if isinstance(entries, str | Mapping) or not isinstance(entries, Sequence):
         raise SurveyError(f"a log of surveys {shown(entries)}: expected a list of entries.")
-    heads: list[str] = []
+    heads = [FIRST]
     for number, entry in enumerate(entries, 1):
         if fault := next(_faults(entry, number), None):
             raise SurveyError(f"entry {number} of the log of surveys {fault}: expected {_FORM}.")
-        if entry["previous"] != (heads[-1] if heads else FIRST):
-            before = f"entry {number - 1}" if heads else "nothing"
+        if entry["previous"] != heads[-1]:
+            before = f"entry {number - 1}" if number > 1 else "nothing"
             raise SurveyError(
                 f"entry {number} of the log of surveys follows another than {before}: the log was "
                 f"changed after it was written. Do not answer, and tell others what you see."
             )
         heads.append(_hash(dict(entry)))
-    last = heads[-1] if heads else FIRST
-    if head is not None and (not isinstance(head, str) or head != last):
+    if head is not None and head != heads[-1]:
         raise SurveyError(
-            f"the log of surveys ends with the head {shown(last)}, and {shown(head)} was expected: "
-            f"it is not the log that was seen elsewhere, or entries are missing."
+            f"the log of surveys ends with the head {shown(heads[-1])}, and {shown(head)} was "
+            f"expected: it is not the log that was seen elsewhere, or entries are missing."
         )
-    return heads
+    return heads[1:]
 
 
 def _faults(entry: Any, number: int) -> Iterator[str]:

@@ -3,8 +3,9 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +14,10 @@ from pyarrow import csv, parquet
 
 from freewill.core.files import checked_path, whole_file
 from freewill.core.texts import is_whole_text
-from freewill.core.types import Reports, slices
+from freewill.core.types import Reports, array_of, slices
 from freewill.domain.alphabets.base import Linear, texts
 from freewill.domain.mechanisms.asked import JOINED
+from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs import OutputSpace, Symbols
 from freewill.domain.packed_outputs import Bits
 from freewill.domain.questionnaire import Questionnaire
@@ -27,8 +29,6 @@ from freewill.io.rows import MECHANISM, REPORT, VALUE
 
 WIRE_VERSION = 1
 _PIECE_ROWS = 1 << 17
-Pieces: TypeAlias = Iterable[tuple[str, OutputSpace, Reports]]
-"""Names of mechanisms, what they report, and some reports."""
 
 
 def write_reports(
@@ -59,30 +59,53 @@ def write_reports(
     """
     path = checked_path(path, ReportError)
     kind = format_of(str(path))
-    writers = {"parquet": _parquet, "csv": _csv, "ndjson": _ndjson}
-    if kind not in writers or path.suffix in {".gz", ".zst"}:
+    if kind not in ("parquet", "csv", "ndjson") or path.suffix in {".gz", ".zst"}:
         raise ReportError(f"{path}: reports are written as .parquet, .csv or .ndjson.")
     if survey is not None and not isinstance(survey, Survey):
         raise ReportError(f"survey={shown(survey)}: expected a Survey; Survey.load reads a file.")
     if isinstance(survey, Questionnaire):
-        with _explained(path), whole_file(path) as part:
-            write_answers(part, kind, parts, survey)
-        return
-    checked: Pieces
-    if survey is None:
-        checked = [_guessed(name, array_of(name, reports)) for name, reports in pairs_of(parts)]
-        spaces = [space for _, space, reports in checked if len(reports)]
+        AnswerColumns.of(survey)  # which refuses what could not be read again
+        schema = _schema(survey, whole=kind == "parquet")
+        tables = _answers(parts, survey, schema)
     else:
-        checked = (_checked(survey, name, reports) for name, reports in pairs_of(parts))
-        spaces = [mechanism.output_space for mechanism in survey.mechanisms.values()]
-    head = REPORT if survey is None else VALUE
-    pieces = (
-        (name, space, reports[some])
-        for name, space, reports in checked
-        for some in slices(len(reports), _PIECE_ROWS)
-    )
+        schema, tables = _reports(parts, survey, kind)
     with _explained(path), whole_file(path) as part:
-        writers[kind](part, pieces, spaces, head)
+        _write(part, kind, schema, tables)
+
+
+def _write(path: Path, kind: str, schema: Any, tables: Iterable[Any]) -> None:
+    """Write tables one after the other."""
+    if kind == "ndjson":
+        with path.open("wb") as lines:
+            for table in tables:
+                lines.write(_json_lines(table))
+        return
+    text = kind == "csv"
+    writer = csv.CSVWriter if text else partial(parquet.ParquetWriter, compression="zstd")
+    with writer(path, schema) as file:
+        for table in tables:
+            file.write_table(table)
+
+
+def _json_lines(table: Any) -> Any:
+    """Return rows as one JSON object a line."""
+    pieces: list[Any] = []
+    for place, name in enumerate(table.column_names):
+        column = table.column(place).combine_chunks()
+        quote = '"' if pa.types.is_binary(column.type) else ""
+        pieces += [f"{',' if place else '{'}{json.dumps(name)}:{quote}", _in_json(column), quote]
+    lines = pc.binary_join_element_wise(*pieces, "}\n", "")
+    together = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
+    return pc.binary_join(together, "")[0].as_buffer()
+
+
+def _in_json(column: Any) -> Any:
+    """Return integers as digits, texts in quotes, and bytes as they are: they need no escapes."""
+    if not pa.types.is_string(column.type):
+        return column.cast(pa.string())
+    encoded = column.dictionary_encode()
+    quoted = pa.array([json.dumps(text) for text in encoded.dictionary.to_pylist()])
+    return quoted.take(encoded.indices)
 
 
 @contextmanager
@@ -93,7 +116,7 @@ def _explained(path: Path) -> Iterator[None]:
         raise ReportError(f"{path} cannot be written: {why(error)}.") from None
 
 
-def pairs_of(
+def _pairs(
     parts: Any, kinds: tuple[type, ...] = (str,), what: str = "name of a mechanism"
 ) -> Iterator[tuple[Any, Any]]:
     """Yield pairs after checking that they are a name, or what else names, and something."""
@@ -109,18 +132,47 @@ def pairs_of(
         yield pair[0], pair[1]
 
 
-def array_of(name: str, reports: Any) -> Reports:
+def _array(name: str, reports: Any) -> Reports:
     """Return reports, of what is called so, as an array of indices or of rows of bytes."""
-    try:
-        array = np.asarray(reports)
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        array = np.asarray(None)
-    if array.ndim not in (1, 2) or (array.size and array.dtype.kind not in "iu"):
+    array = array_of(reports)
+    if array.ndim not in (1, 2) or array.dtype.kind not in "iu":
         raise ReportError(
             f"reports of {shown(name)}: got {shown(reports)}; expected what obfuscate gives, "
             f"indices or rows of packed bits."
         )
     return array
+
+
+def _reports(parts: Any, survey: Survey | None, kind: str) -> tuple[Any, Iterator[Any]]:
+    """Return the columns of reports on one question, and the rows of each mechanism in pieces."""
+    checked: Iterable[tuple[str, OutputSpace, Reports]]
+    if survey is None:
+        checked = [_guessed(name, _array(name, reports)) for name, reports in _pairs(parts)]
+        spaces = [space for _, space, reports in checked if len(reports)]
+    else:
+        checked = (_checked(survey, name, reports) for name, reports in _pairs(parts))
+        spaces = [mechanism.output_space for mechanism in survey.mechanisms.values()]
+    types = {space.encode(space.empty()).type for space in spaces} or {pa.int64()}
+    # Reports of several kinds stand together as bytes, what are no bytes as their texts.
+    together = types.pop() if len(types) == 1 else pa.binary()
+
+    def column(space: OutputSpace, reports: Reports) -> Any:
+        own = space.encode(reports)
+        if kind == "parquet":
+            return own if own.type == together else space.texts(reports).cast(together)
+        if kind == "csv":
+            return space.texts(reports) if survey is None else values(space, reports)
+        return own if pa.types.is_integer(own.type) else space.texts(reports).cast(pa.binary())
+
+    head = VALUE if kind == "csv" and survey is not None else REPORT
+    mark = {b"freewill reports": str(WIRE_VERSION).encode()}
+    report = (head, together if kind == "parquet" else pa.string())
+    tables = (
+        pa.table({MECHANISM: pa.repeat(pa.scalar(name), len(rows)), head: column(space, rows)})
+        for name, space, reports in checked
+        for rows in (reports[some] for some in slices(len(reports), _PIECE_ROWS))
+    )
+    return pa.schema([(MECHANISM, pa.string()), report], metadata=mark), tables
 
 
 def _guessed(name: str, reports: Reports) -> tuple[str, OutputSpace, Reports]:
@@ -132,44 +184,16 @@ def _guessed(name: str, reports: Reports) -> tuple[str, OutputSpace, Reports]:
 
 def _checked(survey: Survey, name: str, reports: Any) -> tuple[str, OutputSpace, Reports]:
     mechanism = survey.find(name)
-    space, array = mechanism.output_space, array_of(name, reports)
+    return name, mechanism.output_space, _of(mechanism, _array(name, reports))
+
+
+def _of(mechanism: Mechanism, array: Reports) -> Reports:
+    """Return reports after checking that a mechanism can make them."""
+    space = mechanism.output_space
     try:
-        return name, space, space.checked(array, mechanism.name) if len(array) else space.empty()
+        return space.checked(array, mechanism.name) if len(array) else space.empty()
     except (FreewillError, TypeError) as error:
         raise ReportError(f"reports of {mechanism}: {error}") from None
-
-
-def _parquet(path: Path, pieces: Pieces, spaces: Iterable[OutputSpace], head: str) -> None:
-    kinds = {space.encode(space.empty()).type for space in spaces} or {pa.int64()}
-    # Reports of several kinds stand together as bytes, what are no bytes as their texts.
-    kind = kinds.pop() if len(kinds) == 1 else pa.binary()
-    mark = {b"freewill reports": str(WIRE_VERSION).encode()}
-    schema = pa.schema([("mechanism", pa.string()), ("report", kind)], metadata=mark)
-    with parquet.ParquetWriter(path, schema, compression="zstd") as file:
-        for name, space, reports in pieces:
-            column = space.encode(reports)
-            column = column if column.type == kind else space.texts(reports).cast(kind)
-            names = pa.repeat(pa.scalar(name), len(reports))
-            file.write_table(pa.Table.from_arrays([names, column], schema=schema))
-
-
-def _csv(path: Path, pieces: Pieces, spaces: Iterable[OutputSpace], head: str) -> None:
-    schema = pa.schema([("mechanism", pa.string()), (head, pa.string())])
-    with csv.CSVWriter(path, schema) as file:
-        for name, space, reports in pieces:
-            column = values(space, reports) if head == VALUE else space.texts(reports)
-            columns = [pa.repeat(pa.scalar(name), len(reports)), column]
-            file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
-
-
-def _ndjson(path: Path, pieces: Pieces, spaces: Iterable[OutputSpace], head: str) -> None:
-    with path.open("wb") as file:
-        for name, space, reports in pieces:
-            quote = "" if pa.types.is_integer(space.encode(space.empty()).type) else '"'
-            start = f'{{"mechanism":{json.dumps(name)},"report":{quote}'
-            lines = pc.binary_join_element_wise(start, space.texts(reports), f"{quote}}}\n", "")
-            together = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
-            file.write(pc.binary_join(together, "")[0].as_buffer())
 
 
 def values(space: OutputSpace, reports: Reports) -> Any:
@@ -187,29 +211,6 @@ def values(space: OutputSpace, reports: Reports) -> Any:
     return pa.array(texts(space.alphabet, distinct), pa.string()).take(pa.array(where))
 
 
-Answered: TypeAlias = Iterable[tuple[Any, Any]]
-"""What was chosen for each question, and the reports of those who chose so."""
-
-
-def write_answers(path: Path, kind: str, parts: Answered, questionnaire: Questionnaire) -> None:
-    """Write pairs (what was chosen, reports) to a file of this format."""
-    AnswerColumns.of(questionnaire)  # which refuses what could not be read again
-    schema = _schema(questionnaire, whole=kind == "parquet")
-    tables = _tables(parts, questionnaire, schema)
-    if kind == "parquet":
-        with parquet.ParquetWriter(path, schema, compression="zstd") as file:
-            for table in tables:
-                file.write_table(table)
-    elif kind == "csv":
-        with csv.CSVWriter(path, schema) as text:
-            for table in tables:
-                text.write_table(table)
-    else:
-        with path.open("wb") as lines:
-            for table in tables:
-                lines.write(_json_lines(table))
-
-
 def _schema(questionnaire: Questionnaire, whole: bool) -> Any:
     """Return the columns: indices as integers where a question has nothing else, in Parquet."""
     fields = []
@@ -222,26 +223,19 @@ def _schema(questionnaire: Questionnaire, whole: bool) -> Any:
     return pa.schema(fields)
 
 
-def _tables(parts: Answered, questionnaire: Questionnaire, schema: Any) -> Iterator[Any]:
+def _answers(parts: Any, questionnaire: Questionnaire, schema: Any) -> Iterator[Any]:
     """Yield the rows of people who chose alike, a piece at a time."""
-    from freewill.io.writing import array_of, pairs_of, values  # noqa: PLC0415
-
-    for chosen, given in pairs_of(parts, (str, Mapping), "what was chosen for each question"):
+    for chosen, given in _pairs(parts, (str, Mapping), "what was chosen for each question"):
         choices = _choices(chosen, questionnaire)
         each = questionnaire.chosen(choices)
-        array = array_of(", ".join(choices.values()), given)
-        try:
-            reports: Reports = each.output_space.checked(array, each.name)
-        except (FreewillError, TypeError) as error:
-            raise ReportError(f"reports of {each}: {error}") from None
+        reports = _of(each, _array(", ".join(choices.values()), given))
         for some in slices(len(reports), _PIECE_ROWS):
             columns = []
             own = each.output_space.split(reports[some])
-            for place, (part, rows) in enumerate(zip(each.parts, own, strict=True)):
-                name = [*choices.values()][place]
-                space, field = part.output_space, schema.field(2 * place + 1)
-                texts = field.type == pa.string()
+            for name, part, rows in zip(choices.values(), each.parts, own, strict=True):
                 columns.append(pa.repeat(pa.scalar(name), len(rows)))
+                texts = schema.field(len(columns)).type == pa.string()
+                space = part.output_space
                 columns.append(values(space, rows) if texts else space.encode(rows))
             yield pa.Table.from_arrays(columns, schema=schema)
 
@@ -268,16 +262,3 @@ def _choices(chosen: Any, questionnaire: Questionnaire) -> dict[str, str]:
     if unknown:
         raise ReportError(f"no question {shown(unknown[0])}: expected {', '.join(names)}.")
     return {name: by_key[name].names.get(chosen[name], chosen[name]) for name in names}
-
-
-def _json_lines(table: Any) -> bytes:
-    """Return rows as one JSON object a line."""
-    pieces: list[Any] = []
-    for place, name in enumerate(table.column_names):
-        encoded = table.column(place).combine_chunks().dictionary_encode()
-        quoted = pa.array([json.dumps(text) for text in encoded.dictionary.to_pylist()])
-        head = f"{',' if place else '{'}{json.dumps(name)}:"
-        pieces += [head, quoted.take(encoded.indices)]
-    lines = pc.binary_join_element_wise(*pieces, "}\n", "")
-    whole = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
-    return bytes(pc.binary_join(whole, "")[0].as_buffer())

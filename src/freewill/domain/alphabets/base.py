@@ -167,6 +167,17 @@ def attributes_of(alphabet: Alphabet) -> Mapping[str, Alphabet]:
     return attributes
 
 
+def headed(columns: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
+    """Return the heads of the columns of several attributes, behind its name where one has more.
+
+    >>> headed([("age", ("value",)), ("home", ("lat", "lon"))])
+    ('age', 'home lat', 'home lon')
+    """
+    return tuple(
+        name if len(heads) == 1 else f"{name} {head}" for name, heads in columns for head in heads
+    )
+
+
 def has_distance(alphabet: Alphabet) -> bool:
     """Tell whether values have a distance: records have none where no weights are given.
 
@@ -290,15 +301,12 @@ def texts(alphabet: Alphabet, indices: ArrayLike) -> list[str]:
     >>> texts(fw.Linear(1, 100), [40]), texts(fw.Grid(24, 16, cell=0.5), [25])
     (['41'], ['0.75 0.75'])
     """
-    parts = attributes_of(alphabet)
-    if parts:
-        product: Any = alphabet
-        split = product.split(np.ravel(indices))
-        each = [texts(own, places) for own, places in zip(parts.values(), split, strict=True)]
-        return [", ".join(record) for record in zip(*each, strict=True)]
+    values = readable(alphabet, indices)
     return [
-        " ".join(map(repr, value)) if isinstance(value, tuple) else str(value)
-        for value in readable(alphabet, indices)
+        ", ".join(
+            " ".join(map(repr, one)) if isinstance(one, tuple) else str(one) for one in record
+        )
+        for record in (values if attributes_of(alphabet) else zip(values, strict=True))
     ]
 
 

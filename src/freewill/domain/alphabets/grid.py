@@ -419,7 +419,7 @@ class Grid:
         refused = points[~self.whole.encode_inside(values).kept]
         hint = "To leave such points out, use encode_inside."
         if len(refused):
-            (low, south), (high, north) = self._corners()
+            (low, south), (high, north) = np.transpose(self.reach)
             where = "outside the grid"
             wanted = f"({', '.join(self.axes)}) in ({low:g}..{high:g}, {south:g}..{north:g})"
             # Whoever left swapped points out would leave out everybody.
@@ -444,9 +444,9 @@ class Grid:
         points = points.reshape(0, 2) if points.size == 0 else points
         if points.ndim != 2 or points.shape[1] != 2:
             raise AlphabetError(f"points have shape {points.shape}; expected pairs, (n, 2).")
-        low, high = self._corners()
+        low, high = np.transpose(self.reach)
         kept = np.all((points >= low) & (points <= high), axis=1)
-        share = (points[kept] - low) / (np.asarray(high) - low)
+        share = (points[kept] - low) / (high - low)
         if self.bounds is not None:
             share = share[:, ::-1]
         counts = np.array([self.columns, self.rows])
@@ -464,14 +464,10 @@ class Grid:
         places = self.within(checked_indices(indices, self.size))
         row, column = np.divmod(places, self.columns)
         share = np.stack([(column + 0.5) / self.columns, (row + 0.5) / self.rows], axis=-1)
-        low, high = self._corners()
+        low, high = np.transpose(self.reach)
         if self.bounds is not None:
             share = share[..., ::-1]
-        return np.asarray(low + share * (np.asarray(high) - low))
-
-    def _corners(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        first, second = self.reach
-        return (first[0], second[0]), (first[1], second[1])
+        return np.asarray(low + share * (high - low))
 
     def distance(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
         """Euclidean distance between the centres of cells, in kilometres."""

@@ -30,6 +30,7 @@ from freewill.domain.alphabets.base import (
     Raster,
     attributes_of,
     has_raster,
+    headed,
     raster_of,
     readable,
 )
@@ -266,18 +267,15 @@ class RecordGroups:
     @property
     def heads(self) -> tuple[str, ...]:
         """Those of the groups of each attribute, behind its name where there are several."""
-        return self._behind([part.heads for part in self.parts])
+        return headed(
+            zip(attributes_of(self.alphabet), [own.heads for own in self.parts], strict=True)
+        )
 
     @property
     def axes(self) -> tuple[str, ...]:
         """The same for people."""
-        return self._behind([part.axes for part in self.parts])
-
-    def _behind(self, columns: list[tuple[str, ...]]) -> tuple[str, ...]:
-        return tuple(
-            name if len(heads) == 1 else f"{name} {head}"
-            for name, heads in zip(attributes_of(self.alphabet), columns, strict=True)
-            for head in heads
+        return headed(
+            zip(attributes_of(self.alphabet), [own.axes for own in self.parts], strict=True)
         )
 
     def cells(self, places: IntArray) -> Cells:

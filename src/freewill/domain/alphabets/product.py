@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from freewill.domain.alphabets.base import (
     Linear,
     checked_indices,
     checked_kind,
+    headed,
     readable,
     refuse_vast,
 )
@@ -125,11 +126,7 @@ class Product:
     @property
     def axes(self) -> tuple[str, ...]:
         """The names of the attributes; of one with several axes, each behind its name."""
-        return tuple(
-            name if len(alphabet.axes) == 1 else f"{name} {axis}"
-            for name, alphabet in self._pairs
-            for axis in alphabet.axes
-        )
+        return headed((name, alphabet.axes) for name, alphabet in self._pairs)
 
     def places(self, names: Iterable[str]) -> list[int]:
         """Return where attributes of these names stand, in the order of the product.
@@ -303,13 +300,11 @@ class Product:
         """Return the sum of the distances to all records, from those of the attributes."""
         weights = self._measured()
         refuse_vast(self)
-        total, size = np.zeros(self.sizes), self.size
-        for axis, (weight, (_, alphabet)) in enumerate(zip(weights, self._pairs, strict=True)):
-            shape = [1] * len(self.sizes)
-            shape[axis] = -1
-            own = weight * alphabet.total_distance() * (size / alphabet.size)
-            total += own.reshape(shape)
-        return total.ravel()
+        each = [
+            weight * alphabet.total_distance() * (self.size / alphabet.size)
+            for weight, (_, alphabet) in zip(weights, self._pairs, strict=True)
+        ]
+        return np.asarray(reduce(np.add.outer, each)).ravel()
 
     def transport(self, difference: FloatArray) -> None:
         """Return nothing, for no formula gives it; without weights it makes no sense."""

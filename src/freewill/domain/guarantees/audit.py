@@ -446,8 +446,8 @@ def chance_of_truth(mechanism: Any) -> float | None:
     """
     chances = getattr(mechanism, "truths", lambda: None)()
     guessed = getattr(mechanism, "guessed", lambda: None)()
-    averages = [] if chances is None else [float(np.mean(chances))]
-    return max(averages + ([] if guessed is None else [guessed]), default=None)
+    known = [float(np.mean(some)) for some in (chances, guessed) if some is not None]
+    return max(known, default=None)
 
 
 def _truth_warnings(mechanism: Any) -> list[str]:

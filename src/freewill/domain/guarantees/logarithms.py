@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -26,13 +27,8 @@ class Logarithms:
 
     def __init__(self, digits: int) -> None:
         self.digits = digits
-        self._known: dict[int, Decimal] = {}
-
-    def of(self, number: int) -> Decimal:
+        self.of = cache(lambda number: Decimal(number).ln())
         """Return ln of a number > 0."""
-        if number not in self._known:
-            self._known[number] = Decimal(number).ln()
-        return self._known[number]
 
     def of_dyadic(self, number: Dyadic) -> Decimal:
         """Return ln of a dyadic > 0."""
@@ -51,16 +47,12 @@ class Logarithms:
 def logarithms(epsilon: float, alphabet: Alphabet) -> Iterator[Logarithms]:
     """Compute with enough digits for an epsilon at the least distance of an alphabet."""
     digits = _DIGITS
-    for scale in (epsilon, _least_distance(alphabet)):
+    for scale in (epsilon, min(alphabet.cell) if isinstance(alphabet, Grid) else 1.0):
         if 0 < scale < math.inf:
             # Twice, as chances keep twice as many bits (`draws.precision`).
             digits += 2 * max(0, -math.floor(math.log10(scale)))
     with localcontext(Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)):
         yield Logarithms(digits)
-
-
-def _least_distance(alphabet: Alphabet) -> float:
-    return min(alphabet.cell) if isinstance(alphabet, Grid) else 1.0
 
 
 def exact_distance(alphabet: Alphabet, first: int, second: int) -> Decimal:

@@ -15,10 +15,6 @@ _ENTRIES = 1 << 20
 """Numbers of lines that are smoothed at a time: eight megabytes."""
 _ALIKE = 14.0
 """Logarithm of the factor within which weights are alike: a million."""
-_FEW_DECAYS = 8
-"""Mechanisms up to which recurrences for each are sooner than a table for all."""
-_TABLE_COST = 4
-"""Rows a mechanism up to which squaring them is less work than the table of `line_gram`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,29 +74,12 @@ class GeometricOperator(Operator):
         return replace(self, decays=2 * self.decays).adjoint(weights)
 
     def gram(self, weights: FloatArray) -> FloatArray:
-        """Return the sum of K diag(weights by symbol) K, K = exp(-decay |i - j|), by `line_gram`.
-
-        Where the mechanisms have few rows each, from these; where they are few, one by one.
-        """
-        if self.decays.size <= _FEW_DECAYS:
-            return self._gram_one_by_one(weights)
-        if self.outputs.size <= _TABLE_COST * self.decays.size:
-            return super().gram(weights)
+        """Return the sum of K diag(weights by symbol) K, K = e^(-decay |i - j|)."""
         table = np.zeros((self.size, 2 * self.size - 1))
         for lines in self._blocks():
             table += lines.masses(weights).reshape(-1, self.size).T @ lines.powers
         upper = np.triu(line_gram(table))
         return np.asarray(upper + np.triu(upper, 1).T)
-
-    def _gram_one_by_one(self, weights: FloatArray) -> FloatArray:
-        """Return the same in O(k^2) a mechanism, by recurrences along rows and columns."""
-        gram, outputs = np.zeros((self.size, self.size)), np.arange(self.size)
-        masses, scale = self._whole.masses(weights).reshape(-1, self.size), np.zeros(self.size)
-        for decay, mass in zip(self.decays, masses, strict=True):
-            own = np.array([decay])
-            alone = GeometricOperator(outputs, self.size, own, np.zeros_like(outputs), scale)
-            gram += alone._whole.smoothed((alone.dense() * mass).T)
-        return gram
 
     def line_terms(self) -> LineTerms:
         """Return the decays; each output counts once."""

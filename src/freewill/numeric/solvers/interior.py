@@ -6,7 +6,6 @@ import numpy as np
 
 from freewill.core.types import FloatArray
 from freewill.numeric.operators.base import Map, Operator
-from freewill.numeric.solvers.conjugate import System
 from freewill.numeric.solvers.likelihood import (
     POOR,
     Iterate,
@@ -20,7 +19,7 @@ from freewill.numeric.solvers.likelihood import (
     one_blas_thread,
     pulled_inside,
 )
-from freewill.numeric.solvers.systems import least, reach
+from freewill.numeric.solvers.systems import System, least, reach
 
 _FRACTION = 0.995
 """Share of the way to the boundary that a step takes at least; it grows to 1 as mu falls."""
