@@ -20,7 +20,7 @@ from tools.javascript import in_node, node
 import freewill as fw
 from benchmarks.pages import write
 from freewill.device import clock
-from freewill.device.values import as_text
+from freewill.device.offered import as_text
 from freewill.domain.alphabets.base import encode_texts, readable
 from freewill.domain.draws.sources import SystemBytes
 

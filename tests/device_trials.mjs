@@ -10,7 +10,7 @@ const { DeviceError, Memory, adding, sealed, temporary, unsealed } = await load(
 const { FreewillError } = await load("errors");
 const { Device } = await load("device");
 const { Survey } = await load("survey");
-const { amount, digits, exactly, plus, written } = await load("amounts");
+const { amount, digits, exactly, plus, written } = await load("memory");
 
 const KRR = { mechanism: "k-rr", epsilon: 0.1 };
 const LINE = { kind: "linear", first: 0, last: 9 };

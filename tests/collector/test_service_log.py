@@ -6,9 +6,9 @@ import re
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
+from tools.javascript import MODULE
 
 import freewill as fw
 from cli_cases import refused, run, run_json
@@ -120,7 +120,7 @@ def test_everyone_may_read_it(tmp_path):
 @needs_serve
 def test_the_page_finds_the_survey_in_the_answer_whatever_questions_are_called(tmp_path):
     asked = fw.Questionnaire({"survey": SHY, "log": SURVEY})
-    script = Path(stores.__file__).parent / "web" / "answer.js"
+    script = MODULE / "collector.js"
     mark = re.search(r"const SURVEY = '(.*)';", script.read_text(encoding="utf-8"))[1]
 
     async def work(client):

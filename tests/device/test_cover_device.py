@@ -11,10 +11,10 @@ from tools.javascript.cases import covers
 
 import freewill as fw
 from device_cases import skipped
-from freewill.device import device
+from freewill.device import offered
 from freewill.device.budget import covered_cost
 from freewill.device.memory import amount_text
-from freewill.device.values import as_text
+from freewill.device.offered import as_text
 from freewill.domain.draws.sources import GivenBytes
 from freewill.errors import BudgetError, DeviceError
 
@@ -79,7 +79,7 @@ def test_who_is_silent_need_not_give_a_value():
 
 def test_a_form_that_does_not_name_the_mechanism_is_refused_before_any_draw():
     asked = fw.Questionnaire({"many": SURVEY})
-    with patch.object(device, "drawn_text", side_effect=AssertionError):
+    with patch.object(offered, "drawn_text", side_effect=AssertionError):
         with pytest.raises(DeviceError, match="Ask for row"):
             fw.Device(SURVEY).report(3, "shy")
         with pytest.raises(DeviceError, match="Ask for row"):
@@ -148,7 +148,7 @@ def test_costs_and_words_are_the_same_in_javascript():
       const read = survey.Survey.parse(one);
       const choices = explain.explainSurvey(read);
       const said = choices.map(({ warnings, sentences }) => [warnings, sentences.slice(0, 2)]);
-      return [said, read.menu().map(({ name }) => amounts.written(read.cover.cost(name)))];
+      return [said, read.menu().map(({ name }) => memory.written(read.cover.cost(name)))];
     })"""
     weak = fw.Survey(LINE, fw.Cover({**MENU, "weak": fw.KRR(LINE, 9.0)}))
     assert fw.explain(weak, "shy").warnings == (

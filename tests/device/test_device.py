@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import freewill as fw
-from freewill.device import values
+from freewill.device import offered as values
 from freewill.domain.alphabets.base import readable
 from freewill.domain.draws.sources import GivenBytes
 from freewill.errors import AlphabetError, BudgetError, DeviceError, LawError
@@ -117,7 +117,7 @@ def never(*_):
 
 def test_what_was_sent_is_sent_again_whatever_is_asked(tmp_path, monkeypatch):
     row = fw.Device(SURVEY, tmp_path / "m").row(3, "careful")
-    monkeypatch.setattr("freewill.device.device.drawn_text", never)
+    monkeypatch.setattr("freewill.device.offered.drawn_text", never)
     for value in range(1, 11):
         assert fw.Device(SURVEY, tmp_path / "m").row(value, "careful") == row
         assert fw.Device(SURVEY, str(tmp_path / "m")).row(value, "bits") == row
@@ -134,7 +134,7 @@ def test_a_mended_text_or_a_longer_menu_is_the_same_question(tmp_path, monkeypat
     texts = WORDS | {"question_id": "how-much-2026"}
     first = fw.Survey(LINE, CHOICES, title="Teh survey", descriptions={"bits": "Bist."}, **texts)
     row = fw.Device(first, tmp_path / "m").row(3, "careful")
-    monkeypatch.setattr("freewill.device.device.drawn_text", never)
+    monkeypatch.setattr("freewill.device.offered.drawn_text", never)
     renamed = {"cautious": CHOICES["careful"], "careful": CHOICES["relaxed"]}
     for same in (
         fw.Survey(LINE, CHOICES, title="The survey", descriptions={"bits": "Bits."}, **texts),
@@ -152,7 +152,7 @@ def test_a_mended_text_or_a_longer_menu_is_the_same_question(tmp_path, monkeypat
 def test_blanks_and_spellings_make_no_other_question(tmp_path, monkeypatch):
     words = "Où es-tu née?"
     row = fw.Device(fw.Survey(LINE, CHOICES, question=words), tmp_path / "m").row(3, "bits")
-    monkeypatch.setattr("freewill.device.device.drawn_text", never)
+    monkeypatch.setattr("freewill.device.offered.drawn_text", never)
     same = "  Ou\u0300  es-tu\u00a0ne\u0301e? "
     assert fw.Device(fw.Survey(LINE, CHOICES, question=same), tmp_path / "m").row(3, "bits") == row
 
@@ -183,7 +183,7 @@ def test_an_unnamed_question_is_not_remembered(tmp_path):
 
 def test_a_mechanism_that_is_gone_is_no_reason_for_a_second_report(tmp_path, monkeypatch):
     fw.Device(SURVEY, tmp_path / "m").row(3, "careful")
-    monkeypatch.setattr("freewill.device.device.drawn_text", never)
+    monkeypatch.setattr("freewill.device.offered.drawn_text", never)
     wider = fw.Linear(1, 12)
     for gone in (
         fw.Survey(LINE, {"careful": fw.KRR(LINE, 0.6)}, **WORDS),
@@ -230,7 +230,7 @@ def test_a_repeated_report_costs_nothing_and_a_refused_one_is_not_drawn(tmp_path
     assert device.budget.left == 0
     # Also where another choice would be too dear.
     assert device.row(3, "relaxed") == rows[0]
-    monkeypatch.setattr("freewill.device.device.drawn_text", never)
+    monkeypatch.setattr("freewill.device.offered.drawn_text", never)
     before = (tmp_path / "m").read_bytes()
     with pytest.raises(BudgetError, match="Nothing was drawn"):
         fw.Device(SURVEY, tmp_path / "m", fw.Budget(0.6), question="a-second-one").row(3, "careful")

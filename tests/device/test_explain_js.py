@@ -103,7 +103,7 @@ def test_both_languages_say_the_same_of_the_same_law():
 
 
 def test_both_languages_warn_from_the_same_limits():
-    source = (MODULE / "facts.js").read_text(encoding="utf-8")
+    source = (MODULE / "explain.js").read_text(encoding="utf-8")
     for name in ("MOST_TRUTH", "MOST_EXPONENT"):
         found = re.search(rf"export const {name} = ([0-9.]+);", source)
         assert float(found[1]) == getattr(audit, name)

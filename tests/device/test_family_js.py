@@ -106,7 +106,7 @@ def test_a_device_asks_for_the_epsilon_and_counts_that_one():
       const read = survey.Survey.parse(spec);
       const tried = ([choice, epsilon]) => {
         try {
-          return amounts.written(budget.cost(read.find(choice).at(epsilon)));
+          return memory.written(budget.cost(read.find(choice).at(epsilon)));
         } catch (error) { return error.message; }
       };
       return asked.map(tried);

@@ -109,5 +109,5 @@ def test_doubles_are_written_and_rounded_as_in_python():
     assert evaluated("(given) => given.map(ids.float)", some) == list(map(repr, some))
     near = [number for number in some if number < 1e15]
     asked = [[sign * one, digits] for one in near for digits in (0, 1, 2, 5) for sign in (1, -1)]
-    told = evaluated("(given) => given.map(([x, digits]) => ids.round(x, digits))", asked)
+    told = evaluated("(given) => given.map(([x, digits]) => exponential.round(x, digits))", asked)
     assert told == [round(x, digits) for x, digits in asked]

@@ -15,7 +15,7 @@ from composed_cases import composed
 from contract import ENTRIES
 from foreign import ForeignHashing, SeedAndBucket
 from freewill.device import clock
-from freewill.device.values import as_text
+from freewill.device.offered import as_text
 from freewill.domain.alphabets.base import readable
 from profiles import examples
 from question_cases import PAIR, TRAVEL
@@ -27,7 +27,7 @@ LENGTHS = """(specs) => specs.map((spec) => {
   const own = read.menu?.().map(({ name, mechanism }) => {
     const at = mechanism.member ? mechanism.epsilon : null;
     const row = read.report(name, mechanism.alphabet.decode(0), undefined, at);
-    return messages.padded(row, read.message_bytes);
+    return survey.padded(row, read.message_bytes);
   }) ?? [];
   return [read.message_bytes, own];
 })"""

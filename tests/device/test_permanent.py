@@ -7,8 +7,8 @@ import pytest
 
 import freewill as fw
 from contract import g_test
+from freewill.device.budget import next_price
 from freewill.device.memory import answer_key, period_key, reported
-from freewill.device.permanent import next_price
 
 LINE = fw.Linear(0, 3)
 TWO_STEP = [

@@ -154,7 +154,7 @@ def test_names_ids_and_costs_are_those_of_python():
     found = in_node("ids", {"surveys": specs})
     body = """({specs}) => specs.map((spec) => {
       const menu = survey.Survey.parse(spec).menu();
-      return menu.map(({mechanism}) => amounts.written(budget.cost(mechanism)));
+      return menu.map(({mechanism}) => memory.written(budget.cost(mechanism)));
     })"""
     costs = evaluated(body, {"specs": specs})
     for survey, rows, paid in zip(OFFERED, found, costs, strict=True):

@@ -11,8 +11,7 @@ import freewill as fw
 from device_cases import skipped, trial
 from freewill.device.budget import cost
 from freewill.device.memory import amount
-from freewill.device.offered import row_id
-from freewill.device.values import as_text
+from freewill.device.offered import as_text, row_id
 from freewill.domain.draws.sources import GivenBytes
 from question_cases import PAIR, TRAVEL
 
@@ -91,7 +90,7 @@ def test_costs_and_words_are_those_of_python():
       const {questions} = survey.Survey.parse(spec);
       const costs = new Map(Object.entries(way).map(([name, choice]) =>
         [name, budget.cost(questions.get(name).find(choice))]));
-      return [[...costs.values()].map(amounts.written), questionnaire.explainSum(costs)];
+      return [[...costs.values()].map(memory.written), survey.explainSum(costs)];
     })"""
     ways = [
         {"age": "careful", "commute": "open"},

@@ -63,7 +63,7 @@ def test_several_weak_promises_are_warned_of_together():
       const read = survey.Survey.parse(given);
       const cost = (name) => ([key, one]) => [key, budget.cost(one.find(name))];
       const costs = (name) => new Map([...read.questions].map(cost(name)));
-      return ["loud", "quiet"].map((name) => questionnaire.explainSum(costs(name)));
+      return ["loud", "quiet"].map((name) => survey.explainSum(costs(name)));
     }"""
     found = evaluated(body, both.for_devices())
     for name, said in zip(("loud", "quiet"), found, strict=True):

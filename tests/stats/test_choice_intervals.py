@@ -65,14 +65,14 @@ def test_intervals_hold_the_mean_and_the_choice(strength: float) -> None:
     truth /= truth.sum()
     choice, mean = slope_of(12, 3, strength), truth @ np.arange(12)
     held = []
-    for seed in range(60):
+    for seed in range(40):
         evidence = chosen(MIXED, truth, choice, 4000, seed)
         order = [MIXED.index(one) for one in evidence.mechanisms]
         aware = fw.choice_aware(evidence)
         told, (low, high) = aware.intervals("mean"), aware.choice_intervals()
         inside = (low <= choice[:, order]) & (choice[:, order] <= high)
         held.append([told.low <= mean <= told.high, inside.mean()])
-    assert np.mean(held, axis=0)[0] >= 0.87  # of 60 runs at 95 %, two in a thousand fall below
+    assert np.mean(held, axis=0)[0] >= 0.85  # of 40 runs at 95 %, two in a thousand fall below
     assert np.mean(held, axis=0)[1] >= 0.87
 
 

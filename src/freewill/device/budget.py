@@ -16,6 +16,7 @@ from freewill.domain.cover import Cover
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.matrix import Matrix
+from freewill.domain.mechanisms.repeated import MOST_TIMES, Repeated
 from freewill.errors import BudgetError, DeviceError, LawError, ParameterError, shown
 
 _ROUNDING = 1 + Fraction(1, 1 << 48)
@@ -138,6 +139,19 @@ def covered_cost(cover: Cover, choice: str) -> Amount:
     """
     announcement = _exact(cover.epsilon) if cover.towards == "any" else Fraction(0)
     return announcement + max(cost(cover[name]) for name in cover.reach(choice))
+
+
+def next_price(mechanism: Mechanism, times: int) -> Amount:
+    """Return what one more report costs after so many: epsilon_(T+1) - epsilon_T.
+
+    >>> import freewill as fw
+    >>> twice = fw.LongitudinalKRR(fw.Linear(0, 9), epsilon=1.0, epsilon_inf=3.0)
+    >>> [round(float(next_price(twice, times)), 3) for times in range(4)]
+    [1.0, 0.976, 0.639, 0.27]
+    """
+    before = Fraction(0) if times == 0 else cost(Repeated(mechanism, min(times, MOST_TIMES)))
+    after = cost(Repeated(mechanism, min(times + 1, MOST_TIMES)))
+    return max(Fraction(0), after - before)
 
 
 def diameter(alphabet: Alphabet) -> Fraction:

@@ -10,21 +10,21 @@ from types import MappingProxyType
 from typing import Any
 
 from freewill.core.texts import written_json
-from freewill.device.budget import Budget, cost, covered_cost
+from freewill.device import offered as given
+from freewill.device.budget import Budget, cost, covered_cost, next_price
 from freewill.device.clock import handed_out_at_a_deadline
-from freewill.device.memory import Amount, Content, Memory, Sent, answer_key, as_memory, period_key
-from freewill.device.offered import (
-    by_question,
-    check_id,
-    menu_of,
-    named_by,
-    named_question,
-    question_of,
-    row_id,
+from freewill.device.memory import (
+    Amount,
+    Content,
+    Memory,
+    Sent,
+    answer_key,
+    as_memory,
+    period_key,
+    reported,
 )
-from freewill.device.permanent import checked_period, fresh, is_two_step, permanent, price_of_period
-from freewill.device.values import as_report, as_text, drawn_text, index_of, read_text
 from freewill.domain.cover import Cover
+from freewill.domain.draws.sources import SystemBytes
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.questionnaire import Questionnaire
@@ -96,7 +96,7 @@ class Device:
         named: str | None = None,
     ) -> None:
         if survey_id is not None:
-            check_id(offered, survey_id)
+            given.check_id(offered, survey_id)
         if not (budget is None or isinstance(budget, Budget)):
             raise DeviceError(f"budget={shown(budget)}: expected a budget, such as fw.Budget(2).")
         own = None if memory is None else as_memory(memory)
@@ -104,14 +104,15 @@ class Device:
         parts = {}
         for name, asked in several.items():
             with raised_as(DeviceError, f"question {name!r}: "):
-                within = named_question(offered.name, asked, name) if offered.name else None
-                given = None if within else named_by(asked, name, question)
-                parts[name] = Device(asked, own, question=given, named=within)
+                within = given.named_question(offered.name, asked, name) if offered.name else None
+                known = asked.question is not None or asked.question_id is not None
+                key = None if within or known or question is None else f"{question}/{name}"
+                parts[name] = Device(asked, own, question=key, named=within)
         vars(self).update(
-            offered=menu_of(offered),
+            offered=given.menu_of(offered),
             memory=own,
             budget=budget,
-            question=None if parts else question_of(offered, question, own, named),
+            question=None if parts else given.question_of(offered, question, own, named),
             questions=MappingProxyType(parts),
             send_within=getattr(offered, "send_within", None),
         )
@@ -155,7 +156,7 @@ class Device:
                     f"row(), which says with which mechanism the report was made."
                 )
             remembered = self.memory is not None
-            reports[name] = as_report(sent.value, chosen.mechanism, remembered=remembered)
+            reports[name] = given.as_report(sent.value, chosen.mechanism, remembered=remembered)
         return reports if self.questions else reports[""]
 
     @handed_out_at_a_deadline()
@@ -204,7 +205,7 @@ class Device:
             return {"mechanism": names[""], "value": sent.value, "report_id": sent.report_id}
         values = {name: sent.value for name, (_, sent) in once.items()}
         ids = [sent.report_id for _, sent in once.values()]
-        return {"mechanism": names, "value": values, "report_id": row_id(ids)}
+        return {"mechanism": names, "value": values, "report_id": given.row_id(ids)}
 
     def _name_now(self, sent: Sent) -> str:
         """Return what the mechanism of a report that was sent is called here."""
@@ -216,12 +217,12 @@ class Device:
                 f"offers it still, or forget the report and accept the sum."
             )
         name = self._names[sent.mechanism]
-        as_report(sent.value, self.offered[name], remembered=self.memory is not None)
+        given.as_report(sent.value, self.offered[name], remembered=self.memory is not None)
         return name
 
     def _keeps(self, mechanism: Mechanism) -> bool:
         """Say whether a permanent answer is kept: under a cover none is, for others are used."""
-        return is_two_step(mechanism) and not isinstance(self.offered, Cover)
+        return hasattr(mechanism, "fresh_report") and not isinstance(self.offered, Cover)
 
     @property
     def _names(self) -> dict[str, str]:
@@ -247,14 +248,14 @@ class Device:
         Everything is checked, and the sum of what is new held to the budget, before any draw.
         """
         chosen: dict[str, _Chosen] = {}
-        if self.questions:
-            everything = by_question(self.questions, value, choice, epsilon)
-            for name, given in everything.items():
-                with raised_as(DeviceError, f"question {name!r}: "):
-                    values, own, level = given
-                    chosen[name] = self.questions[name]._checked(values, own, level, period)
-        else:
+        if not self.questions:
             chosen[""] = self._checked([value], choice, epsilon, period)
+        everything = (
+            given.by_question(self.questions, value, choice, epsilon) if self.questions else {}
+        )
+        for name, (values, own, level) in everything.items():
+            with raised_as(DeviceError, f"question {name!r}: "):
+                chosen[name] = self.questions[name]._checked(values, own, level, period)
         memory = self.memory if self.budget is None else self.budget.shared_memory(self.memory)
         if memory is None:  # and nobody adds up
             return {
@@ -289,14 +290,17 @@ class Device:
         mechanism = self._chosen(choice if sent is None else sent.mechanism)
         if sent is not None:
             return _Chosen(mechanism, mechanism, _AGAIN, None, None)
-        used = mechanism.at(epsilon) if epsilon is not None or _has_many(mechanism) else mechanism
+        own = epsilon is not None or mechanism.chooses_epsilon
+        used = mechanism.at(epsilon) if own else mechanism
         if not values and not isinstance(mechanism, Silent):
             raise DeviceError(
                 f"no value is given to {mechanism}, and one is needed. Give it, or choose "
                 f"silence where it is on offer."
             )
-        index = index_of(values[0], mechanism) if values else 0
-        period = checked_period(period, mechanism, self.memory is not None, self._keeps(mechanism))
+        index = given.index_of(values[0], mechanism) if values else 0
+        period = given.checked_period(
+            period, mechanism, self.memory is not None, self._keeps(mechanism)
+        )
         return _Chosen(mechanism, used, index, epsilon, period)
 
     def _key(self, period: str | None) -> str | None:
@@ -317,10 +321,10 @@ class Device:
             )
         if isinstance(self.offered, Cover):
             return covered_cost(self.offered, self._names[chosen.mechanism.id])
-        if self._key(None) is None or not is_two_step(chosen.mechanism):
+        if self._key(None) is None or not self._keeps(chosen.mechanism):
             return cost(chosen.used)
         self._check_answer(content, chosen.mechanism)
-        return price_of_period(content, str(self.question), chosen.mechanism)
+        return next_price(chosen.mechanism, reported(content, str(self.question)))
 
     def _sent(self, content: Content, chosen: _Chosen, price: Amount) -> tuple[Content, Sent]:
         """Draw a report, and return what the memory is with it."""
@@ -335,7 +339,7 @@ class Device:
         if isinstance(self.offered, Cover):
             used = self.offered[self.offered.announce(self._names[chosen.mechanism.id])]
             chosen = replace(chosen, mechanism=used, used=used)
-        value = drawn_text(chosen.mechanism, chosen.index, chosen.epsilon)
+        value = given.drawn_text(chosen.mechanism, chosen.index, chosen.epsilon)
         return _as_sent(chosen, value, price)
 
     def _check_answer(self, content: Content, mechanism: Mechanism) -> None:
@@ -353,16 +357,18 @@ class Device:
         self, content: Content, key: str, chosen: _Chosen, price: Amount
     ) -> tuple[Content, Sent]:
         """Draw a report from the permanent answer that is kept, or from one that is drawn now."""
-        mechanism, place = chosen.mechanism, answer_key(str(self.question))
+        mechanism: Any = chosen.mechanism
+        place, source = answer_key(str(self.question)), SystemBytes()
         answered = content.sent.get(place)
         if answered is None:
-            answer = permanent(mechanism, chosen.index)
-            value = as_text(mechanism, answer)
-            content = content.adding(place, _as_sent(chosen, value, Fraction(0)))
+            answer = mechanism.answer(chosen.index, source)
+            kept = _as_sent(chosen, given.as_text(mechanism, answer), Fraction(0))
+            content = content.adding(place, kept)
         else:
-            answer = read_text(answered.value, mechanism)
-        text = as_text(mechanism, fresh(mechanism, answer))
-        sent = _as_sent(chosen, text, price)
+            answer = given.read_text(answered.value, mechanism)
+        sent = _as_sent(
+            chosen, given.as_text(mechanism, mechanism.fresh_report(answer, source)), price
+        )
         return content.adding(key, sent), sent
 
     def _chosen(self, choice: str | None) -> Mechanism:
@@ -374,10 +380,6 @@ class Device:
                 f"choice={shown(choice)}: expected {listed(self.offered)}, the person's own choice."
             )
         return self.offered.get(choice) or by_id[choice]
-
-
-def _has_many(mechanism: Mechanism) -> bool:
-    return bool(getattr(mechanism, "chooses_epsilon", False))
 
 
 def _as_sent(chosen: _Chosen, value: str, price: Amount) -> Sent:

@@ -319,7 +319,7 @@ class Memory:
 
 
 def answer_key(question: str) -> str:
-    """Return what names the permanent answer of a question (device/permanent.py)."""
+    """Return what names the permanent answer of a question (docs/longitudinal.md)."""
     return f"answer {question}"
 
 

@@ -1,15 +1,20 @@
-"""What a device is given, checked: surveys, mechanisms, the name of a question, its values."""
+"""What a device is given, checked: surveys, the names of questions, values and reports as texts."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from freewill.core.texts import LONGEST_ID, SHORTEST_ID, checked_text, same_words
 from freewill.device.memory import Memory
+from freewill.domain.alphabets.base import encode_texts, encode_values, readable, texts
 from freewill.domain.mechanisms.base import Mechanism, canonical, is_mechanism
 from freewill.domain.survey import Survey
-from freewill.errors import DeviceError, closest, shown
+from freewill.errors import AlphabetError, DeviceError, closest, shown
+
+_LONGEST_PERIOD = 200
 
 
 def named_question(name: str, survey: Survey, part: str = "") -> str:
@@ -103,12 +108,6 @@ def by_question(names: Iterable[str], values: Any, *more: Any) -> dict[str, Any]
     }
 
 
-def named_by(survey: Survey, name: str, whole: str | None) -> str | None:
-    """Return what names a question that says neither its id nor its words: by the questionnaire."""
-    named = survey.question is not None or survey.question_id is not None
-    return None if named or whole is None else f"{whole}/{name}"
-
-
 def row_id(ids: Iterable[str]) -> str:
     """Return the id of a row of several reports: 128 bits of a hash of their own ids.
 
@@ -118,3 +117,101 @@ def row_id(ids: Iterable[str]) -> str:
     '963b5f6948dac2dd8f625ec6fb419a56'
     """
     return hashlib.sha256("\n".join(ids).encode()).hexdigest()[:32]
+
+
+def checked_period(period: Any, mechanism: Mechanism, remembered: bool, keeps: bool) -> str | None:
+    """Return the name of a period, refused where nothing permanent is kept between periods."""
+    if period is None:
+        return None
+    text = checked_text(period, "period", _LONGEST_PERIOD, DeviceError)
+    if not remembered:
+        raise DeviceError(
+            f"period={text!r} without a memory: the permanent answer must be kept from one period "
+            f"to the next. Give the device memory='...'."
+        )
+    if not keeps:
+        raise DeviceError(
+            f"period={text!r} for {mechanism}, which keeps no permanent answer: each period would "
+            f"cost its whole epsilon. Choose a mechanism of two steps (docs/longitudinal.md), or "
+            f"give each period a question of its own."
+        )
+    return text
+
+
+def index_of(value: Any, mechanism: Mechanism) -> int:
+    """Return the index of one value; several at once are refused.
+
+    >>> import freewill as fw
+    >>> index_of(41, fw.KRR(fw.Linear(1, 100), 1.0))
+    40
+    """
+    indices, alone = encode_values(mechanism.alphabet, value)
+    if not alone:
+        raise AlphabetError(
+            f"{shown(value)}: a device reports one value, the person's own, at a time. For many "
+            f"people's values, in trials, there is obfuscate."
+        )
+    return int(np.asarray(indices).reshape(-1)[0])
+
+
+def drawn_text(mechanism: Mechanism, index: int, epsilon: float | None = None) -> str:
+    """Draw a report from the operating system's generator, as a column `value` holds it.
+
+    Exactly by the law: the procedure is that of docs/reference/draws.md.
+
+    >>> import freewill as fw
+    >>> drawn_text(fw.Identity(fw.Linear(1, 100)), 40)
+    '41'
+    """
+    chosen: dict[str, Any] = {} if epsilon is None else {"epsilon": epsilon}
+    drawn = mechanism.draw(index, **chosen) if hasattr(mechanism, "draw") else None
+    if drawn is None:
+        raise DeviceError(
+            f"{mechanism} has no draw(index), by which a device draws one report from the system's "
+            f"generator. Give it one: docs/new-mechanism.md."
+        )
+    return as_text(mechanism, drawn)
+
+
+def as_text(mechanism: Mechanism, drawn: Any) -> str:
+    """Return a report as a column `value` holds it."""
+    reported = mechanism.output_space.alphabet
+    return (mechanism.written([drawn]) if reported is None else texts(reported, [drawn]))[0]
+
+
+def read_text(text: str, mechanism: Mechanism) -> Any:
+    """Return the permanent answer that a memory holds as a text."""
+    as_report(text, mechanism)
+    reported = mechanism.output_space.alphabet
+    if reported is None:
+        return mechanism.received(text)[0]
+    return encode_texts(reported, [text]).indices[0]
+
+
+def as_report(text: str, mechanism: Mechanism, *, remembered: bool = True) -> Any:
+    """Return a report as `mechanism.report` gives it: a label, an integer, a point, or a text.
+
+    >>> import freewill as fw
+    >>> as_report("41", fw.KRR(fw.Linear(1, 100), 1.0))
+    41
+    """
+    reported = mechanism.output_space.alphabet
+    try:
+        if reported is None:
+            mechanism.received(text)
+            return text
+        inside = encode_texts(reported, [text])
+        if inside.kept.all():
+            return readable(reported, inside.indices)[0]
+    except AlphabetError:
+        pass
+    if not remembered:
+        raise DeviceError(
+            f"{mechanism} drew {shown(text)}, which its own output space does not read: `texts` "
+            f"and `decode` of {type(mechanism.output_space).__name__} must agree, and `draw` give "
+            f"what it takes. fw.check_mechanism tells more; nothing was sent."
+        )
+    raise DeviceError(
+        f"the memory has {shown(text)} as a report of {mechanism}, which gives no such report. Was "
+        f"it written by someone else? Nothing is drawn in its place; forget it if you must."
+    )

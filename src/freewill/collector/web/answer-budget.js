@@ -4,15 +4,15 @@
  * Reports of one person add up, over all surveys of a collector. The sum stands in the browser's memory of reports.
  */
 
-import { NOTHING, digits, exactly, plus, rest, within } from "../device/amounts.js";
-import { MOST_EXPONENT } from "../device/facts.js";
+import { MOST_EXPONENT } from "../device/explain.js";
 import { filled } from "../device/figures.js";
-import { explainSum } from "../device/questionnaire.js";
+import { NOTHING, digits, exactly, plus, rest, within } from "../device/memory.js";
+import { explainSum } from "../device/survey.js";
 import { warning } from "./answer-menu.js";
 import TEXTS, { words } from "./answer-texts.js";
 import { field, make } from "./parts.js";
 
-/** @typedef {import("../device/amounts.js").Amount} Amount */
+/** @typedef {import("../device/memory.js").Amount} Amount */
 /** @typedef {{name: string, cost: Amount | null, sent: boolean}} Cost of a question, null before it is known */
 
 /** @type {(costs: Cost[]) => Amount} */

@@ -9,7 +9,7 @@ import { Under, leftOut } from "./map-under.js";
 import { Zoom } from "./map-zoom.js";
 import { button, draw, field, group, make, newId } from "./parts.js";
 
-/** @typedef {import("../device/grid.js").Grid} Grid */
+/** @typedef {import("../device/alphabets.js").Grid} Grid */
 
 /** Lines closer together than so many of the map's width would be a grey plane. */
 const MOST_LINES = 64;

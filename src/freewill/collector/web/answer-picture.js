@@ -4,7 +4,7 @@
  */
 
 import { sameValues } from "../device/alphabets.js";
-import { factsOf } from "../device/facts.js";
+import { factsOf } from "../device/explain.js";
 import { chancesFrom } from "../device/law.js";
 import { mapFrame } from "./answer-map.js";
 import { OWN, valueSaid, valueShown, words } from "./answer-texts.js";

@@ -145,7 +145,7 @@ export class Way {
     for (const { device } of this.parts) await this.#copies.restore(device);
   }
 
-  /** @returns {import("../device/amounts.js").Amount} what all reports of this browser have cost, of all surveys here */
+  /** @returns {import("../device/memory.js").Amount} what all reports of this browser have cost, of all surveys here */
   get spent() {
     return this.#device.memory.spent;
   }

@@ -4,7 +4,7 @@
  */
 
 import { sameValues } from "../device/alphabets.js";
-import { factsOf } from "../device/facts.js";
+import { factsOf } from "../device/explain.js";
 import { Family } from "../device/family.js";
 import { filled } from "../device/figures.js";
 import { chancesFrom } from "../device/law.js";

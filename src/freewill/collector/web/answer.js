@@ -2,53 +2,31 @@
  * @file The page on which a person answers a survey: opened, or why it cannot be.
  */
 
+import { surveyText, wholeLog } from "../device/collector.js";
 import { filled } from "../device/figures.js";
 import { checkLogged } from "../device/log.js";
 import { Survey } from "../device/survey.js";
 import { Page } from "./answer-page.js";
-import { failed, foreign, stop } from "./answer-stage.js";
+import TEXTS, { failed, foreign, offered, shown, speak, stop, told } from "./answer-texts.js";
 import { Copies, Way } from "./answer-way.js";
-import TEXTS, { offered, shown, speak, told } from "./answer-texts.js";
 import { button, byId, make } from "./parts.js";
 
-/** Where the survey begins: a question may be called "survey", too, and what is explained of it is a list. */
-const SURVEY = '"survey":{';
 /** Letters of a question that can stand as the title, where there is none. */
 const SHORT = 120;
 const TRIAL = "freewill trial";
 
-/** @type {(address: string) => Promise<Response>} */
-function asked(address) {
+/** @type {(path: string) => Promise<Response>} */
+function asked(path) {
   const signal = AbortSignal.timeout?.(30_000);
-  return fetch(new URL(`../v1/${address}`, import.meta.url), { cache: "no-store", signal });
+  return fetch(new URL(`../v1${path}`, import.meta.url), { cache: "no-store", signal });
 }
 
 /** @param {string} id */
 async function fetched(id) {
-  const response = await asked(`surveys/${encodeURIComponent(id)}`);
-  const text = await response.text();
-  const { survey, ...head } = JSON.parse(text);
-  // The survey as it stands there: an object would not keep the order of names that are numbers.
-  const own = survey && text.slice(text.indexOf(SURVEY) + SURVEY.length - 1, text.lastIndexOf("}"));
-  return { good: response.ok, status: response.status, head, text: own };
-}
-
-/**
- * Check that the collector shows everyone the same survey; return where its log of surveys ends.
- *
- * @param {string} text
- * @param {string} id
- * @param {any} place
- */
-async function logged(text, id, place) {
-  const entries = [];
-  for (;;) {
-    const rest = entries.length ? `?from=${entries.length + 1}` : "";
-    const { entries: more, number } = await (await asked(`log${rest}`)).json();
-    entries.push(...more);
-    if (entries.length >= number || more.length === 0) break;
-  }
-  return checkLogged(text, id, place, entries);
+  const response = await asked(`/surveys/${encodeURIComponent(id)}`);
+  const answer = await response.text();
+  const { survey, ...head } = JSON.parse(answer);
+  return { good: response.ok, status: response.status, head, text: survey && surveyText(answer) };
 }
 
 /**
@@ -91,15 +69,15 @@ function head(survey) {
   const title = told(survey, "title") ?? short ?? { text: TEXTS.survey, lang: null };
   const question = title === short ? null : asked;
   document.title = title.text;
-  byId("title").replaceChildren(shown(title));
-  byId("question").replaceChildren(...(question ? [shown(question)] : []));
-  byId("question").hidden = !question;
-  const logo = byId("logo");
-  logo.hidden = !survey.logo;
-  if (survey.logo) Object.assign(logo, { src: survey.logo, alt: title.text });
-  const contact = told(survey, "contact");
-  byId("contact").hidden = contact === null;
-  byId("contact").replaceChildren(...(contact ? [`${TEXTS.about.contact}: `, shown(contact)] : []));
+  const put = (/** @type {string} */ id, /** @type {any} */ said, ...before) => {
+    byId(id).hidden = said === null;
+    byId(id).replaceChildren(...(said ? [...before, shown(said)] : []));
+  };
+  put("title", title);
+  put("question", question);
+  put("contact", told(survey, "contact"), `${TEXTS.about.contact}: `);
+  byId("logo").hidden = !survey.logo;
+  if (survey.logo) Object.assign(byId("logo"), { src: survey.logo, alt: title.text });
 }
 
 /** @type {(survey?: any) => void} speaks the language that the browser asks for, and offers the others */
@@ -132,15 +110,13 @@ async function main() {
   const answer = await fetched(key).catch(() => null);
   if (answer === null) {
     const reload = () => button(TEXTS.errors.reload, () => location.reload(), { class: "main" });
-    showing(() => stop(TEXTS.errors.heading, TEXTS.errors.unreachable, reload()));
-    return;
+    return showing(() => stop(TEXTS.errors.heading, TEXTS.errors.unreachable, reload()));
   }
   const { good, status, head: about, text } = answer;
   if (!good) {
     const lost = status === 404;
     const why = () => (lost ? [TEXTS.errors.unknown] : [foreign(about?.error), foreign(about?.["what to do"])]);
-    showing(() => stop(TEXTS.errors.heading, ...why()));
-    return;
+    return showing(() => stop(TEXTS.errors.heading, ...why()));
   }
   const id = kind === "s" ? about.id : key;
   let survey;
@@ -149,21 +125,16 @@ async function main() {
     // collector says which one that is now, and its log that everyone is told the same.
     survey = Survey.parse(text, { partly: true, id });
   } catch (error) {
-    showing(() => stop(TEXTS.errors.heading, TEXTS.errors.unreadable, foreign(error.message)));
-    return;
+    return showing(() => stop(TEXTS.errors.heading, TEXTS.errors.unreadable, foreign(error.message)));
   }
   languages(survey);
   const lack = await missing();
-  if (lack !== null) {
-    showing(() => stop(TEXTS.unable.heading, lack(), TEXTS.unable.nothing));
-    return;
-  }
+  if (lack !== null) return showing(() => stop(TEXTS.unable.heading, lack(), TEXTS.unable.nothing));
   let log;
   try {
-    log = await logged(text, id, about.log);
+    log = checkLogged(text, id, about.log, await wholeLog(async (path) => (await asked(path)).json()));
   } catch (error) {
-    showing(() => stop(TEXTS.errors.heading, TEXTS.errors.log, foreign(error.message)));
-    return;
+    return showing(() => stop(TEXTS.errors.heading, TEXTS.errors.log, foreign(error.message)));
   }
   const way = new Way(survey, id);
   await way.open();

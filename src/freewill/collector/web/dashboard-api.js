@@ -56,6 +56,16 @@ export class Collector {
   async json(what) {
     return (await this.ask(what)).json();
   }
+
+  /** @type {(what: string) => Promise<[any, string]>} the answer, or null and why there is none */
+  async answered(what) {
+    try {
+      return [await this.json(what), ""];
+    } catch (error) {
+      if (!(error instanceof RefusedError)) throw error;
+      return [null, error.message];
+    }
+  }
 }
 
 /** Calls `ask` one at a time for as long as the page is seen and it is not paused. */
@@ -74,10 +84,8 @@ export class Live {
 
   /** Ask now, unless it is paused or hidden. */
   async now() {
-    if (this.#running) {
-      this.#again = true;
-      return;
-    }
+    this.#again = this.#running;
+    if (this.#running) return;
     clearTimeout(this.#timer);
     if (this.paused || document.hidden) return;
     this.#running = true;
@@ -88,7 +96,6 @@ export class Live {
       this.#running = false;
       this.#delay = came ? LEAST : Math.min(MOST, this.#delay * SLOWER);
       this.#timer = setTimeout(() => this.now(), this.#again ? 0 : this.#delay);
-      this.#again = false;
     }
   }
 

@@ -3,6 +3,9 @@
  * for light and dark, and the picture that is taken along.
  */
 
+import { shortened } from "./dashboard-words.js";
+import { byId, make } from "./parts.js";
+
 /**
  * @typedef {object} Theme
  * @property {string} ink
@@ -63,14 +66,8 @@ export const DARK = {
 /** @typedef {{data: object[], layout: object, height: number}} Figure */
 
 /** Nothing but the chart: no buttons, no addresses of other machines. */
-const CONFIG = {
-  displayModeBar: false,
-  responsive: true,
-  plotlyServerURL: "",
-  topojsonURL: "",
-  scrollZoom: false,
-  doubleClick: false,
-};
+const LOCAL = { displayModeBar: false, plotlyServerURL: "", topojsonURL: "" };
+const CONFIG = { ...LOCAL, responsive: true, scrollZoom: false, doubleClick: false };
 const LEGEND = { traceorder: "normal", itemclick: false, itemdoubleclick: false };
 const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 
@@ -85,8 +82,8 @@ export const onTheme = (redraw) => DARKNESS.addEventListener("change", redraw);
 /** @type {(text: string) => string} what Plotly shows as the text is: no tags, links or entities */
 export const plain = (text) => text.replace(/[&<>]/g, (letter) => ENTITIES[letter]);
 
-/** @param {Theme} theme what all charts share */
-export function base(theme) {
+/** @type {(theme: Theme, more: object) => any} what all charts share */
+export function base(theme, more) {
   const font = { family: "system-ui, sans-serif", size: 13, color: theme.ink };
   return {
     font,
@@ -94,22 +91,47 @@ export function base(theme) {
     plot_bgcolor: theme.ground,
     margin: { l: 8, r: 8, t: 34, b: 8 },
     dragmode: false,
+    hovermode: "closest",
     hoverlabel: { bgcolor: theme.ground, bordercolor: theme.quiet, font, align: "left", namelength: -1 },
     legend: { orientation: "h", x: 0, y: 1.02, xanchor: "left", yanchor: "bottom", ...LEGEND },
+    ...more,
   };
 }
 
 /** @type {(theme: Theme, title: string, more: object) => object} */
 export function axis(theme, title, more) {
-  return {
-    ...(title ? { title: { text: plain(title), standoff: 10 } } : {}),
-    gridcolor: theme.grid,
-    linecolor: theme.quiet,
-    zerolinecolor: theme.quiet,
-    automargin: true,
-    fixedrange: true,
-    ...more,
-  };
+  const colours = { gridcolor: theme.grid, linecolor: theme.quiet, zerolinecolor: theme.quiet };
+  const titled = title ? { title: { text: plain(title), standoff: 10 } } : {};
+  return { ...titled, ...colours, automargin: true, fixedrange: true, ...more };
+}
+
+/** @type {(theme: Theme, more: object) => object} an axis of days */
+export const dayAxis = (theme, more) => {
+  return axis(theme, "", { type: "date", showgrid: false, tickangle: 0, tickformat: "%-d %b\n%Y", ...more });
+};
+
+/** @type {(names: string[], most?: number) => object} an axis by places: labels that are numbers or dates stay the texts that they are */
+export const placed = (names, most) => {
+  const ticktext = names.map((name) => plain(shortened(name, most)));
+  return { tickvals: [...names.keys()], ticktext, showgrid: false, zeroline: false };
+};
+
+/** @type {(texts: any[]) => object} what is said where somebody points at a value */
+export const hover = (texts) => ({ hoverinfo: "text", hovertext: texts });
+
+/** @type {(x: any[], low: number[], high: number[], more: {name: string, color: string, meta: string, shape?: string}) => object[]} a band */
+export function ribbon(x, low, high, { name, color, meta, shape = "linear" }) {
+  const edge = { x, mode: "lines", line: { width: 0, shape }, hoverinfo: "skip" };
+  return [
+    { ...edge, y: low, showlegend: false, meta: `${meta} low` },
+    { ...edge, y: high, fill: "tonexty", fillcolor: color, name, meta: `${meta} high` },
+  ];
+}
+
+/** @type {(point: number[], low: number[], high: number[], look: object) => object} intervals around points */
+export function reach(point, low, high, look) {
+  const [array, arrayminus] = [high.map((end, at) => end - point[at]), low.map((end, at) => point[at] - end)];
+  return { type: "data", symmetric: false, array, arrayminus, ...look };
 }
 
 /**
@@ -129,6 +151,34 @@ export async function draw(place, figure, words) {
   place.style.height = `${figure.height}px`;
   const layout = { ...figure.layout, height: figure.height, autosize: true };
   await globalThis.Plotly.react(place, figure.data, layout, CONFIG);
+}
+
+/** A chart of a card, what it shows in words, and its numbers as a table, for who opens it. */
+export class Chart {
+  /** @type {() => Node[]} */
+  #numbers = () => [];
+
+  /** @type {(id: string, about: string) => void} of its place; what the numbers are */
+  constructor(id, about) {
+    this.place = make("div", { id: `${id}-chart`, class: "chart" });
+    this.caption = make("figcaption", { id: `${id}-caption`, class: "quiet" });
+    this.scroll = make("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": about });
+    const head = make("summary", {}, "The numbers, as a table");
+    this.details = make("details", { id: `${id}-table`, toggle: () => this.#fill() }, head, this.scroll);
+    byId(id).append(this.place, this.caption, this.details);
+  }
+
+  /** @type {(chart: (width: number) => Figure, words: string, numbers: () => Node[], caption?: string) => Promise<void>} */
+  async show(chart, words, numbers, caption = words) {
+    this.caption.textContent = caption;
+    this.#numbers = numbers;
+    await draw(this.place, chart(this.place.clientWidth), words);
+    this.#fill();
+  }
+
+  #fill() {
+    if (this.details.open) this.scroll.replaceChildren(...this.#numbers());
+  }
 }
 
 /** @type {(figure: Figure, title: string) => Promise<Blob>} a chart as the bytes of a PNG */

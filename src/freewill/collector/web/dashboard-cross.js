@@ -2,10 +2,9 @@
  * @file Two questions together: a heat map with its numbers, how unsure they are, and a table.
  */
 
-import { axis, base, draw, plain, theme } from "./dashboard-charts.js";
-import { RefusedError } from "./dashboard-api.js";
-import { largest, points, shortened, several, table } from "./dashboard-words.js";
-import { byId, make } from "./parts.js";
+import { Chart, axis, base, hover, placed, plain, theme } from "./dashboard-charts.js";
+import { halves as halvesOf, largest, offer, points, several, shortened, table } from "./dashboard-words.js";
+import { byId } from "./parts.js";
 
 /** @typedef {{shares: number[][], halves: number[][] | null, rows: string[], columns: string[]}} Cells */
 
@@ -24,18 +23,18 @@ const sumOf = (row) => row.reduce((sum, one) => sum + one, 0);
 /** The card of cross tables. */
 export class Cross {
   #estimate = null;
+  #chart = new Chart("cross", "Numbers of the cross table");
 
   /** @type {(collector: any, questions: string[]) => void} */
   constructor(collector, questions) {
     this.collector = collector;
     byId("crossing").hidden = questions.length < 2;
     for (const [id, place] of [["cross-one", 0], ["cross-other", 1]]) {
-      byId(id).replaceChildren(...questions.map((name) => make("option", { value: name }, shortened(name))));
+      offer(byId(id), questions);
       byId(id).selectedIndex = place;
       byId(id).addEventListener("change", () => this.ask());
     }
     byId("cross-of").addEventListener("change", () => this.show());
-    byId("cross-table").addEventListener("toggle", () => this.show());
   }
 
   /** @returns {string} what is asked for */
@@ -51,36 +50,24 @@ export class Cross {
   async ask() {
     this.#estimate = null;
     const [one, other] = this.#chosen;
-    if (one === other) return this.#note("Choose two different questions.");
-    try {
-      const answer = await this.collector.json(`/estimate?${this.query}`);
-      if (this.#chosen.join() !== [one, other].join()) return false;
-      this.#estimate = answer;
-    } catch (error) {
-      if (!(error instanceof RefusedError)) throw error;
-      return this.#note(error.message);
-    }
-    this.#note("");
+    const same = [null, "Choose two different questions."];
+    const [answer, fault] = one === other ? same : await this.collector.answered(`/estimate?${this.query}`);
+    if (this.#chosen.join() !== [one, other].join()) return false;
+    this.#estimate = answer;
+    byId("cross-note").textContent = fault;
+    byId("cross").hidden = fault !== "";
     await this.show();
-    return this.#estimate.uncertainty.pending;
-  }
-
-  /** @type {(words: string) => boolean} */
-  #note(words) {
-    byId("cross-note").textContent = words;
-    byId("cross-chart").parentElement.hidden = words !== "";
-    return false;
+    return answer?.uncertainty.pending ?? false;
   }
 
   /** @returns {Cells} the first question down, the second across */
   get #cells() {
-    const { table: made, intervals } = this.#estimate;
-    const { columns, questions } = made;
-    const wide = intervals && intervals.high.map((high, place) => (high - intervals.low[place]) / 2);
-    const halves = wide && made.rows.map((_, row) => wide.slice(row * columns.length, (row + 1) * columns.length));
-    const found = { shares: made.shares, halves, rows: made.rows, columns };
-    if (questions[0] === byId("cross-one").value) return found;
-    return { shares: turned(found.shares), halves: halves && turned(halves), rows: columns, columns: made.rows };
+    const { table: made } = this.#estimate;
+    const { columns, questions, rows, shares } = made;
+    const wide = halvesOf(this.#estimate);
+    const halves = wide && rows.map((_, row) => wide.slice(row * columns.length, (row + 1) * columns.length));
+    if (questions[0] === byId("cross-one").value) return { shares, halves, rows, columns };
+    return { shares: turned(shares), halves: halves && turned(halves), rows: columns, columns: rows };
   }
 
   /** Show what came last, as the person wants it. */
@@ -90,14 +77,9 @@ export class Cross {
     [...byId("cross-of").options].slice(1).forEach((option, place) => {
       option.textContent = `shares of those with the same ${shortened([one, other][place])}`;
     });
-    const of = byId("cross-of").value;
-    const cells = given(this.#cells, of);
-    const place = byId("cross-chart");
-    const words = summary(cells, one, other, this.#estimate);
-    byId("cross-caption").textContent = words;
-    await draw(place, heatMap(cells, [one, other], theme(), place.clientWidth), words);
-    const details = byId("cross-table");
-    if (details.open) details.querySelector(".scroll").replaceChildren(numbers(cells, one, other));
+    const cells = given(this.#cells, byId("cross-of").value);
+    const chart = (/** @type {number} */ width) => heatMap(cells, [one, other], theme(), width);
+    await this.#chart.show(chart, summary(cells, one, other, this.#estimate), () => [numbers(cells, one, other)]);
   }
 }
 
@@ -131,35 +113,13 @@ function heatMap({ shares, halves, rows, columns }, [one, other], theme, width) 
   const texts = shares.map((line, row) => line.map((_, column) => said(row, column)));
   const room = (width - NAMES) / columns.length;
   const written = room >= WHOLE ? texts : shares.map((line) => line.map((share) => (room >= SHORT ? tenths(share) : "")));
-  const data = [
-    {
-      type: "heatmap",
-      z: shares,
-      text: written,
-      texttemplate: "%{text}",
-      textfont: { size: 12 },
-      hovertext: texts.map((line, row) => line.map((text, column) => `${plain(rows[row])}, ${plain(columns[column])}<br>${text}`)),
-      hoverinfo: "text",
-      meta: "cross",
-      colorscale: theme.shares,
-      zmin: 0,
-      xgap: 2,
-      ygap: 2,
-      showscale: false,
-    },
-  ];
-  const names = (/** @type {string[]} */ list) => ({
-    tickvals: [...list.keys()],
-    ticktext: list.map((name) => plain(shortened(name, 16))),
-    showgrid: false,
-    zeroline: false,
+  const pointed = texts.map((line, row) => line.map((text, column) => `${plain(rows[row])}, ${plain(columns[column])}<br>${text}`));
+  const drawn = { type: "heatmap", meta: "cross", colorscale: theme.shares, zmin: 0, xgap: 2, ygap: 2, showscale: false };
+  const data = [{ ...drawn, z: shares, text: written, texttemplate: "%{text}", textfont: { size: 12 }, ...hover(pointed) }];
+  const layout = base(theme, {
+    xaxis: axis(theme, other, { ...placed(columns, 16), side: "top" }),
+    yaxis: axis(theme, one, { ...placed(rows, 16), autorange: "reversed" }),
   });
-  const layout = {
-    ...base(theme),
-    hovermode: "closest",
-    xaxis: axis(theme, other, { ...names(columns), side: "top" }),
-    yaxis: axis(theme, one, { ...names(rows), autorange: "reversed" }),
-  };
   return { data, layout, height: 110 + 44 * rows.length };
 }
 

@@ -3,18 +3,18 @@
  * how unsure it is.
  */
 
-import { axis, base, plain } from "./dashboard-charts.js";
+import { axis, base, hover, placed, plain, reach, ribbon } from "./dashboard-charts.js";
 import { layersOf } from "./dashboard-under.js";
-import { axes, halves, laidOut, likeliest, names } from "./dashboard-values.js";
-import { points, shortened } from "./dashboard-words.js";
+import { axes, halves, laidOut, likeliest, names, points } from "./dashboard-words.js";
 
 /** @typedef {import("./dashboard-charts.js").Theme} Theme */
-/** @typedef {import("./dashboard-values.js").Estimate} Estimate */
+/** @typedef {import("./dashboard-words.js").Estimate} Estimate */
 /** @typedef {import("./dashboard-charts.js").Figure} Figure */
 
 const MOST_STEPS = 250;
 /** The axis of shares. */
 const SHARES = { tickformat: ".3~p", rangemode: "tozero" };
+const SHARE = { name: "share", meta: "share" };
 const NARROW = 640;
 /** Room that two maps need beside each other, with the numbers of their scales. */
 const TWO_MAPS = 820;
@@ -30,34 +30,23 @@ export function estimateFigure(estimate, theme, width, background = null) {
 
 /** @type {(estimate: Estimate, theme: Theme, width: number) => Figure} */
 function line(estimate, theme, width) {
-  const x = estimate.values;
+  const { values: x, theta: y, band, intervals, alphabet } = estimate;
   // Values are apart from each other; so many that steps are too fine to see are drawn as a curve.
   const shape = x.length <= MOST_STEPS ? "hvh" : "linear";
-  const data = [];
-  const ribbon = (ends, name, color) => {
-    const edge = { x, mode: "lines", line: { width: 0, shape }, hoverinfo: "skip" };
-    data.push({ ...edge, y: ends.low, showlegend: false, meta: `${name} low` });
-    data.push({ ...edge, y: ends.high, fill: "tonexty", fillcolor: color, name, meta: `${name} high` });
+  const around = (/** @type {any} */ ends, /** @type {string} */ what, /** @type {string} */ color) => {
+    const name = `${what} at ${100 * ends?.level} %`;
+    return ends ? ribbon(x, ends.low, ends.high, { name, color, meta: name, shape }) : [];
   };
-  const { band, intervals } = estimate;
-  if (band) ribbon(band, `band that holds all at ${100 * band.level} %`, theme.far);
-  if (intervals) ribbon(intervals, `intervals, one by one, at ${100 * intervals.level} %`, theme.near);
-  data.push({
-    x,
-    y: estimate.theta,
-    mode: "lines",
-    line: { color: theme.share, width: 2, shape },
-    name: "share",
-    meta: "share",
-    hoverinfo: "text",
-    hovertext: hovers(estimate),
-  });
-  const layout = {
-    ...base(theme),
+  const data = [
+    ...around(band, "band that holds all", theme.far),
+    ...around(intervals, "intervals, one by one,", theme.near),
+    { x, y, ...SHARE, mode: "lines", line: { color: theme.share, width: 2, shape }, ...hover(pointed(estimate)) },
+  ];
+  const layout = base(theme, {
     hovermode: "x",
-    xaxis: axis(theme, estimate.alphabet.unit || "value", { type: "linear", showgrid: false }),
+    xaxis: axis(theme, alphabet.unit || "value", { type: "linear", showgrid: false }),
     yaxis: axis(theme, "share of people", SHARES),
-  };
+  });
   return { data, layout, height: width < NARROW ? 380 : 420 };
 }
 
@@ -67,57 +56,18 @@ function bars(estimate, theme) {
   const shown = likeliest(theta).sort((a, b) => a - b);
   const pick = (list) => shown.map((place) => list[place]);
   const y = [...shown.keys()];
-  const bar = {
-    type: "bar",
-    orientation: "h",
-    x: pick(theta),
-    y,
-    name: "share",
-    meta: "share",
-    marker: { color: theme.bar },
-    hoverinfo: "text",
-    hovertext: pick(hovers(estimate)),
-    showlegend: intervals !== null,
-  };
-  const data = [bar];
+  const bar = { type: "bar", orientation: "h", x: pick(theta), y, ...SHARE, marker: { color: theme.bar } };
+  const data = [{ ...bar, ...hover(pick(pointed(estimate))), showlegend: intervals !== null }];
   if (intervals) {
     // Around the middle of the interval, which is not quite the most likely share.
-    const middle = pick(intervals.point);
-    data.push({
-      type: "scatter",
-      mode: "markers",
-      x: middle,
-      y,
-      name: `interval at ${100 * intervals.level} %`,
-      meta: "interval",
-      marker: { color: theme.ink, size: 5 },
-      error_x: {
-        type: "data",
-        symmetric: false,
-        array: pick(intervals.high).map((high, at) => high - middle[at]),
-        arrayminus: pick(intervals.low).map((low, at) => middle[at] - low),
-        color: theme.ink,
-        thickness: 2,
-        width: 5,
-      },
-      hoverinfo: "skip",
-    });
+    const x = pick(intervals.point);
+    const error_x = reach(x, pick(intervals.low), pick(intervals.high), { color: theme.ink, thickness: 2, width: 5 });
+    const dots = { type: "scatter", mode: "markers", marker: { color: theme.ink, size: 5 }, hoverinfo: "skip" };
+    data.push({ ...dots, x, y, error_x, name: `interval at ${100 * intervals.level} %`, meta: "interval" });
   }
-  const layout = {
-    ...base(theme),
-    hovermode: "closest",
-    bargap: 0.35,
-    xaxis: axis(theme, "share of people", SHARES),
-    // By places: labels that are numbers or dates stay the texts that they are.
-    yaxis: axis(theme, "", {
-      autorange: "reversed",
-      tickvals: y,
-      ticktext: pick(names(estimate)).map((label) => plain(shortened(label))),
-      showgrid: false,
-      zeroline: false,
-    }),
-  };
-  return { data, layout, height: 120 + 34 * shown.length };
+  const xaxis = axis(theme, "share of people", SHARES);
+  const yaxis = axis(theme, "", { autorange: "reversed", ...placed(pick(names(estimate))) });
+  return { data, layout: base(theme, { bargap: 0.35, xaxis, yaxis }), height: 120 + 34 * shown.length };
 }
 
 /** @type {(estimate: Estimate, theme: Theme, width: number, background: any) => Figure} */
@@ -131,87 +81,50 @@ function maps(estimate, theme, width, background) {
     ...(unsure ? [{ z: unsure, title: "± of its interval", scale: theme.widths, meta: "half-width" }] : []),
   ];
   const alone = !unsure && !estimate.uncertainty.pending;
+  const narrow = width < NARROW;
   const stacked = alone || width < TWO_MAPS;
   const shape = (rows * alphabet.cell[1]) / (columns * alphabet.cell[0]);
   // Titles of axes take the room that a phone has for the map.
-  const titled = (title) => (width < NARROW ? "" : title);
-  const room = (stacked ? Math.min(width, WIDEST) : width / 2) - (width < NARROW ? 110 : 130);
-  const tall = Math.min(560, Math.max(140, room * shape)) + (width < NARROW ? 70 : 90);
+  const titled = (title) => (narrow ? "" : title);
+  const room = (stacked ? Math.min(width, WIDEST) : width / 2) - (narrow ? 110 : 130);
+  const tall = Math.min(560, Math.max(140, room * shape)) + (narrow ? 70 : 90);
   // Between two maps stand the scale of the one and the numbers of the other.
   const each = (1 - BETWEEN / Math.max(width - 2 * BETWEEN, BETWEEN)) / 2;
-  const texts = hovers(estimate);
+  const texts = laidOut(pointed(estimate), alphabet, "");
   const cells = { showgrid: false, zeroline: false, constrain: "domain" };
   const written = { xref: "paper", yref: "paper", showarrow: false };
-  const data = [];
-  const layout = { ...base(theme), hovermode: "closest", annotations: [], shapes: [], images: [] };
+  const [data, layout] = [[], base(theme, { annotations: [], shapes: [], images: [] })];
   wanted.forEach(({ z, title, scale, meta }, place) => {
-    const number = place === 0 ? "" : "2";
+    const [x, y] = place === 0 ? ["x", "y"] : ["x2", "y2"];
     const [left, right] = stacked ? [0, alone ? Math.min(1, WIDEST / width) : 1] : [(1 - each) * place, each + (1 - each) * place];
-    const share = wanted.length === 1 || !stacked ? [0, 1] : place === 0 ? [0.56, 1] : [0, 0.44];
+    const [low, high] = wanted.length === 1 || !stacked ? [0, 1] : place === 0 ? [0.56, 1] : [0, 0.44];
     const pixels = [room / (across.high - across.low), (room * shape) / (up.high - up.low)];
-    const under = layersOf(background, theme, { x: `x${number}`, y: `y${number}` }, { across, up, pixels });
+    const under = layersOf(background, theme, { x, y }, { across, up, pixels });
     layout.shapes.push(...under.shapes);
     layout.images.push(...under.images);
+    const bar = { tickformat: SHARES.tickformat, thickness: 12, outlinewidth: 0, xpad: 6, nticks: 5 };
     data.push({
-      type: "heatmap",
-      x: edges(across),
-      y: edges(up),
-      z: laidOut(z, alphabet, null),
-      hovertext: laidOut(texts, alphabet, ""),
-      hoverinfo: "text",
-      hoverongaps: false,
-      opacity: under.opacity,
-      meta,
-      xaxis: `x${number}`,
-      yaxis: `y${number}`,
-      colorscale: scale,
-      zmin: 0,
-      colorbar: {
-        tickformat: SHARES.tickformat,
-        thickness: 12,
-        outlinewidth: 0,
-        x: right,
-        xpad: 6,
-        y: (share[0] + share[1]) / 2,
-        len: (share[1] - share[0]) * 0.96,
-        nticks: 5,
-      },
+      ...{ type: "heatmap", xaxis: x, yaxis: y, x: edges(across), y: edges(up), z: laidOut(z, alphabet, null), meta },
+      ...{ ...hover(texts), hoverongaps: false, opacity: under.opacity, colorscale: scale, zmin: 0 },
+      colorbar: { ...bar, x: right, y: (low + high) / 2, len: (high - low) * 0.96 },
     });
     data.push(...under.traces);
     if (under.source) {
-      const foot = { xref: `x${number} domain`, yref: `y${number} domain`, x: 1, y: 0, xanchor: "right", yanchor: "bottom" };
-      layout.annotations.push({ ...foot, showarrow: false, text: plain(under.source), font: { size: 9, color: theme.quiet } });
+      const foot = { xref: `${x} domain`, yref: `${y} domain`, x: 1, y: 0, xanchor: "right", yanchor: "bottom" };
+      const font = { size: 9, color: theme.quiet };
+      layout.annotations.push({ ...foot, showarrow: false, text: plain(under.source), font });
     }
-    layout[`xaxis${number}`] = axis(theme, titled(across.title), {
-      domain: [left, right - 0.01],
-      anchor: `y${number}`,
-      ...cells,
-      range: [across.low, across.high],
-      nticks: 5,
-    });
-    layout[`yaxis${number}`] = axis(theme, place && !stacked ? "" : titled(up.title), {
-      domain: share,
-      anchor: `x${number}`,
-      ...cells,
-      range: [up.low, up.high],
-      nticks: 6,
-      scaleanchor: `x${number}`,
-      scaleratio: alphabet.cell[1] / step(up) / (alphabet.cell[0] / step(across)),
-    });
-    layout.annotations.push({
-      ...written,
-      text: title,
-      x: left,
-      y: share[1],
-      xanchor: "left",
-      yanchor: "bottom",
-      font: { size: 14, color: theme.ink },
-    });
+    const scaled = { scaleanchor: x, scaleratio: alphabet.cell[1] / step(up) / (alphabet.cell[0] / step(across)) };
+    const columned = { domain: [left, right - 0.01], anchor: y, ...cells, range: [across.low, across.high], nticks: 5 };
+    layout[x.replace("x", "xaxis")] = axis(theme, titled(across.title), columned);
+    const rowed = { domain: [low, high], anchor: x, ...cells, range: [up.low, up.high], nticks: 6, ...scaled };
+    layout[y.replace("y", "yaxis")] = axis(theme, place && !stacked ? "" : titled(up.title), rowed);
+    const font = { size: 14, color: theme.ink };
+    layout.annotations.push({ ...written, text: title, x: left, y: high, xanchor: "left", yanchor: "bottom", font });
   });
-  if (!unsure && !stacked) {
-    // Where the other map is going to be.
-    layout.annotations.push({ ...written, text: "how unsure it is: being computed", x: 1 - each / 2, y: 0.5 });
-  }
+  // Where the other map is going to be.
+  const waits = { ...written, text: "how unsure it is: being computed", x: 1 - each / 2, y: 0.5 };
+  if (!unsure && !stacked) layout.annotations.push(waits);
   return { data, layout, height: stacked ? tall * wanted.length + 20 : tall };
 }
 
@@ -226,7 +139,7 @@ const step = ({ low, high, count }) => (high - low) / count;
 const edges = (one) => Array.from({ length: one.count + 1 }, (_, place) => one.low + place * step(one));
 
 /** @type {(estimate: Estimate) => string[]} what is said where somebody points at a value */
-function hovers(estimate) {
+function pointed(estimate) {
   const { intervals } = estimate;
   return names(estimate).map((name, place) => {
     const said = `${plain(name)}<br>share ${points(estimate.theta[place])}`;

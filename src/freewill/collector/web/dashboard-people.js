@@ -2,7 +2,7 @@
  * @file People per mechanism: bars by day, where days are told, and totals with their shares.
  */
 
-import { axis, base, plain } from "./dashboard-charts.js";
+import { axis, base, dayAxis, hover, plain } from "./dashboard-charts.js";
 import { count, several, shortened, table } from "./dashboard-words.js";
 import { make } from "./parts.js";
 
@@ -26,24 +26,14 @@ export function peopleFigure(days, theme, width) {
     name: plain(shortened(name)),
     meta: "people",
     marker: { color: colour(theme, place) },
-    hoverinfo: "text",
-    hovertext: all.map((day) => `${day}<br>${plain(name)}: ${several(by[day] ?? 0)}`),
+    ...hover(all.map((day) => `${day}<br>${plain(name)}: ${several(by[day] ?? 0)}`)),
   }));
-  const layout = {
-    ...base(theme),
+  const layout = base(theme, {
     barmode: "stack",
     showlegend: data.length <= MOST_NAMED,
-    hovermode: "closest",
-    xaxis: axis(theme, "", {
-      type: "date",
-      range: range(all),
-      showgrid: false,
-      nticks: Math.max(4, Math.min(8, Math.floor(width / 80))),
-      tickangle: 0,
-      tickformat: "%-d %b\n%Y",
-    }),
+    xaxis: dayAxis(theme, { range: range(all), nticks: Math.max(4, Math.min(8, Math.floor(width / 80))) }),
     yaxis: axis(theme, "people", { rangemode: "tozero", tickformat: ",d", nticks: 5 }),
-  };
+  });
   return { data, layout, height: 270 };
 }
 
@@ -85,4 +75,50 @@ export function choicesTables(questions) {
 export function peopleSummary(days) {
   const all = totals(days).map(([name, people]) => `${name} ${several(people)}`);
   return `People per mechanism by day: ${all.join(", ")}.`;
+}
+
+/** @typedef {{number: number, made: string}} Release */
+/** @typedef {{live: boolean, release: Release | null, people: number, min_people: number,
+ *   closed: string | null, rule: {people: number, every: number, epsilon: number | null}}} People */
+
+const LONG_DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeZone: "UTC" });
+const TIME = new Intl.DateTimeFormat("en-GB", { timeStyle: "short", timeZone: "UTC" });
+/** @type {[number, string][]} */
+const UNITS = [[86_400, "day"], [3600, "hour"], [60, "minute"]];
+
+/** @type {(one: any) => string} the same for as long as nothing changes */
+export const moment = ({ live, release, people, closed }) => `${live} ${release?.number} ${people} ${closed}`;
+
+/** @param {Release} release */
+function called({ number, made }) {
+  const at = new Date(made);
+  return `release ${count(number)}, ${LONG_DAY.format(at)}, ${TIME.format(at)} UTC`;
+}
+
+/** @param {number} seconds */
+function period(seconds) {
+  const [unit, name] = UNITS.find(([length]) => seconds % length === 0) ?? [1, "second"];
+  return seconds === unit ? name : `${count(seconds / unit)} ${name}s`;
+}
+
+/** @param {People} people what is seen, and when that changes */
+export function releaseWords({ live, release, people, min_people: least, rule }) {
+  if (live) {
+    const published = release ? ` Everyone sees ${called(release)}.` : "";
+    return `Live: these numbers follow every report, and are not for publication.${published}`;
+  }
+  const when = `at most every ${period(rule.every)}`;
+  if (release === null) {
+    return `Nothing is published yet: the first release comes, ${when}, when at least ${several(Math.max(rule.people, least))} have answered.`;
+  }
+  const words = called(release);
+  const next = `the next one comes, ${when}, when at least ${count(rule.people)} more have answered`;
+  return `${words[0].toUpperCase()}${words.slice(1)}, ${several(people)}; ${next}.`;
+}
+
+/** @param {People} people how their numbers are told */
+export function peopleNote({ live, release, rule }) {
+  if (live || release === null) return "";
+  const noise = `With noise, so that all releases together tell little of what anybody sent (epsilon ${rule.epsilon}).`;
+  return rule.epsilon === null ? "Of the last release, rounded down to tens." : noise;
 }

@@ -2,7 +2,6 @@
  * @file How many more people until an interval is short enough.
  */
 
-import { RefusedError } from "./dashboard-api.js";
 import { count, figure, paragraph, several, table } from "./dashboard-words.js";
 import { byId } from "./parts.js";
 
@@ -43,18 +42,13 @@ export class Plan {
     const of = byId("plan-of").value;
     const typed = byId("plan-target").value.trim().replace(",", ".");
     const scale = of === "shares" ? 100 : 1;
-    let words = [paragraph("bad", "Type a number above 0, such as 0.5.")];
+    let [plan, fault] = [null, "Type a number above 0, such as 0.5."];
     if (NUMBER.test(typed) && Number(typed) > 0) {
-      try {
-        // Shares are asked for in points, and told as parts of 1.
-        const query = new URLSearchParams({ target: String(Number(typed) / scale), of });
-        words = this.#words(await this.collector.json(`/plan?${query}`), typed, scale);
-      } catch (error) {
-        if (!(error instanceof RefusedError)) throw error;
-        words = [paragraph("bad", error.message)];
-      }
+      // Shares are asked for in points, and told as parts of 1.
+      const query = new URLSearchParams({ target: String(Number(typed) / scale), of });
+      [plan, fault] = await this.collector.answered(`/plan?${query}`);
     }
-    byId("plan-words").replaceChildren(...words);
+    byId("plan-words").replaceChildren(...(plan ? this.#words(plan, typed, scale) : [paragraph("bad", fault)]));
   }
 
   /** @type {(plan: any, typed: string, scale: number) => Node[]} */
@@ -70,11 +64,8 @@ export class Plan {
       paragraph("", `${whole} Now it is ± ${reach} ${unit}${at}, if people go on to choose as they have.`),
     ];
     const numbers = Object.entries(worth).filter(([, one]) => typeof one === "number");
-    if (numbers.length > 1) {
-      const heads = ["one more person of", "#counts like average people"];
-      const rows = numbers.map(([name, one]) => [name, figure(one)]);
-      made.push(table("Worth of one more person", heads, rows));
-    }
-    return made;
+    const rows = numbers.map(([name, one]) => [name, figure(one)]);
+    const worths = table("Worth of one more person", ["one more person of", "#counts like average people"], rows);
+    return rows.length > 1 ? [...made, worths] : made;
   }
 }

@@ -2,10 +2,9 @@
  * @file Over time: the mean, the median or a share by period, with its band, and whether it changes.
  */
 
-import { RefusedError } from "./dashboard-api.js";
-import { axis, base, draw, plain, theme } from "./dashboard-charts.js";
-import { count, points, sentence, shortened, table } from "./dashboard-words.js";
-import { byId, make } from "./parts.js";
+import { Chart, axis, base, dayAxis, hover, plain, reach, ribbon, theme } from "./dashboard-charts.js";
+import { count, offer, points, sentence, shortened, table } from "./dashboard-words.js";
+import { byId } from "./parts.js";
 
 /** @typedef {import("./dashboard-charts.js").Theme} Theme */
 /** @typedef {import("./dashboard-charts.js").Figure} Figure */
@@ -41,13 +40,13 @@ export class Trend {
   /** @type {Changes | null} */
   #found = null;
   #asked = { query: "", people: -1, at: -Infinity };
+  #chart = new Chart("trend", "Numbers over time");
 
   /** @param {import("./dashboard-api.js").Collector} collector */
   constructor(collector) {
     this.collector = collector;
     byId("trend-of").addEventListener("change", () => this.#ask());
     byId("trend-which").addEventListener("change", () => this.show());
-    byId("trend-table").addEventListener("toggle", () => this.#fill());
   }
 
   /**
@@ -59,7 +58,7 @@ export class Trend {
    */
   async follow(people, alphabet, question) {
     this.question = question;
-    this.#offer(MAY[alphabet.kind]);
+    offer(byId("trend-of"), MAY[alphabet.kind], (of) => WORDS[of]);
     const same = this.#asked.query === this.#query;
     const soon = performance.now() - this.#asked.at < PATIENCE;
     if (!people.live || (same && (soon || this.#asked.people === people.people))) return;
@@ -70,68 +69,40 @@ export class Trend {
     Object.assign(this.#asked, { query: this.#query, people: people.people, at: performance.now() });
   }
 
-  /** @param {string[]} may */
-  #offer(may) {
-    const list = byId("trend-of");
-    if ([...list.options].map(({ value }) => value).join() === may.join()) return;
-    list.replaceChildren(...may.map((of) => make("option", { value: of }, WORDS[of])));
-  }
-
   get #query() {
     const of = `of=${byId("trend-of").value}`;
     return this.question ? `${of}&question=${encodeURIComponent(this.question)}` : of;
   }
 
   async #ask() {
-    const query = this.#query;
-    if (this.#found === null || query !== this.#asked.query) byId("trend-note").textContent = "Working: every period is being estimated.";
+    const [query, note] = [this.#query, byId("trend-note")];
+    if (this.#found === null || query !== this.#asked.query) note.textContent = "Working: every period is being estimated.";
     this.#asked.query = query;
-    try {
-      const answer = await this.collector.json(`/trend?${query}`);
-      if (query !== this.#query) return;
-      this.#found = answer;
-      byId("trend-note").textContent = `${sentence(answer.verdict)} ${answer.advice}`.trim();
-      this.#choose(answer.functionals);
-    } catch (error) {
-      if (!(error instanceof RefusedError)) throw error;
-      this.#found = null;
-      byId("trend-note").textContent = error.message;
-    }
-    byId("trend").hidden = this.#found === null;
+    const [answer, fault] = await this.collector.answered(`/trend?${query}`);
+    if (query !== this.#query) return;
+    this.#found = answer;
+    note.textContent = answer ? `${sentence(answer.verdict)} ${answer.advice}`.trim() : fault;
+    byId("trend").hidden = answer === null;
+    if (answer) this.#choose(answer);
     await this.show();
   }
 
-  /** @param {Functional[]} functionals to choose one from, the largest at first */
-  #choose(functionals) {
+  /** @param {Changes} found to choose one from, the largest at first */
+  #choose({ functionals, shares }) {
     const list = byId("trend-which");
-    const names = functionals.map(({ of }) => of);
-    list.hidden = names.length < 2;
-    if ([...list.options].map(({ value }) => value).join("\n") === names.join("\n")) return;
-    list.replaceChildren(...names.map((name) => make("option", { value: name }, shortened(spelled(name), 40))));
+    list.hidden = functionals.length < 2;
+    if (!offer(list, functionals.map(({ of }) => of), (name) => shortened(spelled(name), 40))) return;
     const last = functionals.map(({ point }) => point.at(-1) ?? 0);
-    list.selectedIndex = this.#found?.shares ? last.indexOf(Math.max(...last)) : 0;
-  }
-
-  /** @returns {Functional | undefined} the one that is looked at */
-  get #one() {
-    return this.#found?.functionals[Math.max(byId("trend-which").selectedIndex, 0)];
+    list.selectedIndex = shares ? last.indexOf(Math.max(...last)) : 0;
   }
 
   /** Show what came last, as the person wants it. */
   async show() {
-    const [found, one] = [this.#found, this.#one];
-    if (found === null || one === undefined) return;
-    const place = byId("trend-chart");
-    byId("trend-caption").textContent = sentence(spelled(one.verdict));
-    await draw(place, trendFigure(found, one, theme(), place.clientWidth), words(found, one));
-    this.#fill();
-  }
-
-  /** Put the numbers into their table, if somebody has opened it. */
-  #fill() {
-    const details = byId("trend-table");
-    if (!details.open || this.#found === null || this.#one === undefined) return;
-    details.querySelector(".scroll").replaceChildren(numbers(this.#found, this.#one));
+    const found = this.#found;
+    const one = found?.functionals[Math.max(byId("trend-which").selectedIndex, 0)];
+    if (one === undefined) return;
+    const chart = (/** @type {number} */ width) => trendFigure(found, one, theme(), width);
+    await this.#chart.show(chart, words(found, one), () => [numbers(found, one)], sentence(spelled(one.verdict)));
   }
 }
 
@@ -160,54 +131,24 @@ function words(found, one) {
 function trendFigure(found, one, theme, width) {
   const x = found.periods.map(({ name }) => name);
   const level = `${Number((100 * found.level).toPrecision(6))} %`;
-  const edge = { x, mode: "lines", line: { width: 0 }, hoverinfo: "skip" };
-  const band = `band that holds in all periods at ${level}`;
   const written = writer(found, one);
-  const hover = x.map((name, at) => {
+  const pointed = x.map((name, at) => {
     const ends = `${written(one.low[at])} to ${written(one.high[at])}`;
     return `${plain(name)}<br>${written(one.point[at])} (${ends})<br>${count(found.periods[at].people)} people`;
   });
+  const line = { color: theme.share, width: 2 };
+  const marker = { color: theme.share, size: 6 };
+  const error_y = reach(one.point, one.low, one.high, { color: theme.share, thickness: 1.5, width: 4 });
+  const named = { name: `intervals, one by one, at ${level}`, meta: "point", ...hover(pointed) };
   const data = [
-    { ...edge, y: one.band_low, showlegend: false, meta: "band low" },
-    { ...edge, y: one.band_high, fill: "tonexty", fillcolor: theme.far, name: band, meta: "band high" },
-    {
-      x,
-      y: one.point,
-      mode: "lines+markers",
-      line: { color: theme.share, width: 2 },
-      marker: { color: theme.share, size: 6 },
-      error_y: {
-        type: "data",
-        symmetric: false,
-        array: one.high.map((high, at) => high - one.point[at]),
-        arrayminus: one.low.map((low, at) => one.point[at] - low),
-        color: theme.share,
-        thickness: 1.5,
-        width: 4,
-      },
-      name: `intervals, one by one, at ${level}`,
-      meta: "point",
-      hoverinfo: "text",
-      hovertext: hover,
-    },
+    ...ribbon(x, one.band_low, one.band_high, { name: `band that holds in all periods at ${level}`, color: theme.far, meta: "band" }),
+    { x, y: one.point, mode: "lines+markers", line, marker, error_y, ...named },
   ];
-  const layout = {
-    ...base(theme),
-    hovermode: "closest",
-    xaxis: axis(theme, "", {
-      type: "date",
-      showgrid: false,
-      // Where periods begin, as many as there is room for.
-      tickvals: x.filter((_, at) => at % Math.ceil((80 * x.length) / Math.max(width, 240)) === 0),
-      tickangle: 0,
-      tickformat: "%-d %b\n%Y",
-    }),
-    yaxis: axis(theme, found.shares ? `share of ${shortened(one.of)}` : shortened(spelled(one.of)), {
-      ...(found.shares ? { tickformat: ".3~p" } : {}),
-      nticks: 6,
-    }),
-  };
-  return { data, layout, height: width < NARROW ? 320 : 340 };
+  // Where periods begin, as many as there is room for.
+  const tickvals = x.filter((_, at) => at % Math.ceil((80 * x.length) / Math.max(width, 240)) === 0);
+  const title = found.shares ? `share of ${shortened(one.of)}` : shortened(spelled(one.of));
+  const yaxis = axis(theme, title, { ...(found.shares ? { tickformat: ".3~p" } : {}), nticks: 6 });
+  return { data, layout: base(theme, { xaxis: dayAxis(theme, { tickvals }), yaxis }), height: width < NARROW ? 320 : 340 };
 }
 
 /** @type {(found: Changes, one: Functional) => HTMLElement} */

@@ -2,7 +2,7 @@
  * @file What lies under the maps of the dashboard: the survey's own districts, water, streets and names, or its picture.
  */
 
-import { readFeatures } from "../device/background.js";
+import { readFeatures } from "../device/wording.js";
 import { plain } from "./dashboard-charts.js";
 import { largestFirst, middleOf } from "./shapes.js";
 
@@ -40,7 +40,7 @@ export function layersOf(background, theme, { x, y }, view) {
   return { ...layers, shapes, traces: namesOf(features, theme, { x, y }, view) };
 }
 
-/** @type {(feature: import("../device/background.js").Feature, theme: Theme, axes: {x: string, y: string}) => object[]} */
+/** @type {(feature: import("../device/wording.js").Feature, theme: Theme, axes: {x: string, y: string}) => object[]} */
 function shapesOf({ kind, form, parts }, theme, { x, y }) {
   if (form === "Point") return [];
   const area = form === "Polygon";
@@ -53,7 +53,7 @@ function shapesOf({ kind, form, parts }, theme, { x, y }) {
   return water ? [fill] : [fill, line];
 }
 
-/** @type {(features: import("../device/background.js").Feature[], theme: Theme, axes: {x: string, y: string}, view: View) => object[]} */
+/** @type {(features: import("../device/wording.js").Feature[], theme: Theme, axes: {x: string, y: string}, view: View) => object[]} */
 function namesOf(features, theme, { x, y }, { across, up, pixels }) {
   /** @type {{name: string, kind: string, at: number[], half: number}[]} */
   const named = [];

@@ -3,28 +3,29 @@
  */
 
 import { Collector, Live, RefusedError } from "./dashboard-api.js";
-import { LIGHT, draw, onTheme, png, theme } from "./dashboard-charts.js";
+import { LIGHT, Chart, draw, onTheme, png, theme } from "./dashboard-charts.js";
 import { certificateWords, checkWords, sign, together } from "./dashboard-checks.js";
-import { estimateFigure } from "./dashboard-estimate.js";
 import { Cross } from "./dashboard-cross.js";
-import { choicesTables, peopleFigure, peopleSummary, peopleTable } from "./dashboard-people.js";
+import { estimateFigure } from "./dashboard-estimate.js";
+import { choicesTables, moment, peopleFigure, peopleNote, peopleSummary, peopleTable, releaseWords } from "./dashboard-people.js";
 import { Plan } from "./dashboard-plan.js";
 import { Trend } from "./dashboard-trend.js";
-import { moment, peopleNote, releaseWords } from "./dashboard-release.js";
-import { halves, sharesTable, summary } from "./dashboard-values.js";
-import { count, figure, gapFigure, largest, several, shortened } from "./dashboard-words.js";
-import { paragraph, sentence } from "./dashboard-words.js";
+import { count, figure, gapFigure, halves, largest, offer, paragraph, sentence, several } from "./dashboard-words.js";
+import { sharesTable, shortened, summary } from "./dashboard-words.js";
 import { byId, make } from "./parts.js";
 
 const collector = new Collector(location.pathname);
 const plan = new Plan(collector);
 const trend = new Trend(collector);
 const live = new Live(ask);
+const shares = new Chart("estimate", "Numbers of the estimate");
 
 const WRONG =
   "This is not the token of a viewer here, nor the administrator's. Look again, or make a new one: freewill token viewer";
 /** What the administrator alone may do. */
 const GUARDED = ["take-evidence", "end"];
+/** What there is with an estimate alone. */
+const JUDGED = ["estimate", "judged", "certificate"];
 
 /** What came last: people, and the estimate with the moment at which it came, of how many in all. */
 const last = { people: null, estimate: null, at: null, of: 0, title: "", survey: null };
@@ -45,7 +46,8 @@ async function ask() {
     for (const id of GUARDED) byId(id).hidden = guarded;
     const enough = people.live ? people.people >= people.min_people : people.release !== null;
     // Before anything is drawn, which takes its time on a slow machine.
-    if (enough && last.estimate === null) working(people.people);
+    const working = `Working: the estimate of ${several(people.people)} is being computed.`;
+    if (enough && last.estimate === null) noted(working, false, true);
     if (fresh) await showPeople();
     let pending = last.estimate?.uncertainty.pending ?? false;
     const older = last.estimate === null || fresh || last.of !== people.people;
@@ -84,20 +86,20 @@ async function askEstimate() {
   }
 }
 
-/** @param {number} people of whom an estimate is being made: of many values that takes seconds */
-function working(people) {
-  byId("estimate-note").textContent = `Working: the estimate of ${several(people)} is being computed.`;
-  byId("estimate-chart").closest("section").setAttribute("aria-busy", "true");
-  enable(false);
-}
-
 /** @param {string} words why there is none */
 function noEstimate(words) {
   last.estimate = null;
+  noted(words, false);
+  for (const id of JUDGED) byId(id).hidden = true;
+}
+
+/** @type {(words: string, there: boolean, busy?: boolean) => void} said of the estimate; whether there is one to take along */
+function noted(words, there, busy = false) {
   byId("estimate-note").textContent = words;
-  byId("estimate-chart").closest("section").removeAttribute("aria-busy");
-  for (const id of ["estimate", "judged", "certificate"]) byId(id).hidden = true;
-  enable(false);
+  const section = byId("estimate").closest("section");
+  if (busy) section.setAttribute("aria-busy", "true");
+  else section.removeAttribute("aria-busy");
+  for (const button of document.querySelectorAll(".needs-estimate")) button.disabled = !there;
 }
 
 /**
@@ -151,14 +153,8 @@ function showState() {
 function showTooFew() {
   const { people, min_people: least, live: follows } = last.people;
   const few = `Too few people yet: ${count(people)} of ${count(least)}. An estimate of fewer is noise, and is not shown.`;
-  byId("estimate-note").textContent = follows ? few : "Nothing is published yet.";
+  noted(follows ? few : "Nothing is published yet.", false);
   tiles(follows ? [tile("People", count(people), `of ${count(least)} at least`)] : []);
-  enable(false);
-}
-
-/** @param {boolean} there whether there is an estimate to take along */
-function enable(there) {
-  for (const button of document.querySelectorAll(".needs-estimate")) button.disabled = !there;
 }
 
 async function showPeople() {
@@ -186,19 +182,15 @@ function tile(head, large, small) {
 async function showEstimate() {
   const { estimate } = last;
   const { uncertainty, checks } = estimate;
-  for (const id of ["estimate", "judged", "certificate"]) byId(id).hidden = false;
+  for (const id of JUDGED) byId(id).hidden = false;
   // Plans do not allow for the noise of published counts.
   byId("planning").hidden = asked.query !== "" || (!last.people.live && last.people.rule.epsilon !== null);
-  enable(true);
-  byId("estimate-chart").closest("section").removeAttribute("aria-busy");
-  byId("estimate-note").textContent = uncertaintyWords(estimate);
-  byId("estimate-caption").textContent = summary(estimate);
+  noted(uncertaintyWords(estimate), true);
   await drawEstimate();
   byId("choice").replaceChildren(...checkWords("free_choice", checks.free_choice));
   byId("laws").replaceChildren(...checkWords("laws", checks.laws));
   byId("certificate-words").replaceChildren(...certificateWords(estimate));
   plan.over(estimate.alphabet);
-  fillTable();
   const wide = halves(estimate);
   const judged = together(checks);
   const widest = wide ? `± ${figure(100 * largest(wide))}` : "–";
@@ -214,13 +206,6 @@ async function showEstimate() {
   ]);
 }
 
-/** Put the numbers into their table, if somebody has opened it. */
-function fillTable() {
-  const details = byId("estimate-table");
-  if (details.open) details.querySelector(".scroll").replaceChildren(...sharesTable(last.estimate));
-}
-byId("estimate-table").addEventListener("toggle", fillTable);
-
 /** @param {any} estimate */
 function uncertaintyWords({ uncertainty, people, intervals }) {
   // The library names functions that merge values; here there are none.
@@ -232,9 +217,9 @@ function uncertaintyWords({ uncertainty, people, intervals }) {
 }
 
 async function drawEstimate() {
-  const place = byId("estimate-chart");
-  const chart = estimateFigure(last.estimate, theme(), place.clientWidth, background());
-  await draw(place, chart, summary(last.estimate));
+  const { estimate } = last;
+  const chart = (/** @type {number} */ width) => estimateFigure(estimate, theme(), width, background());
+  await shares.show(chart, summary(estimate), () => sharesTable(estimate));
 }
 
 /** What the survey, or the question that is looked at, brings to lie under its map. */
@@ -322,10 +307,10 @@ exporting("picture", "png", async () => {
 });
 
 /** @param {{name: string, question?: string}[]} questions to choose from */
-function offer(questions) {
+function offerQuestions(questions) {
   const names = questions.map(({ name }) => name);
   const list = byId("asked-of");
-  list.replaceChildren(...questions.map(({ name, question }) => make("option", { value: name }, shortened(question ?? name, 60))));
+  offer(list, names, (of) => shortened(questions.find(({ name }) => name === of)?.question ?? of, 60));
   byId("asked").hidden = false;
   const choose = () => (asked.query = `?of=${encodeURIComponent(list.value)}`);
   choose();
@@ -345,7 +330,7 @@ async function head() {
     last.title = survey.title ?? survey.question ?? survey.name ?? "A survey";
     byId("title").textContent = last.title;
     byId("question").textContent = survey.title ? (survey.question ?? "") : "";
-    if (survey.questions) offer(survey.questions);
+    if (survey.questions) offerQuestions(survey.questions);
     document.title = `${last.title}: dashboard`;
     return open;
   } catch (error) {

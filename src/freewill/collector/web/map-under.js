@@ -3,14 +3,14 @@
  * and which cells are left out. Nothing is asked of another server.
  */
 
-import { holds, readFeatures } from "../device/background.js";
 import { filled } from "../device/figures.js";
+import { holds, readFeatures } from "../device/wording.js";
 import TEXTS, { words } from "./answer-texts.js";
 import { draw, make } from "./parts.js";
 import { largestFirst, middleOf } from "./shapes.js";
 
-/** @typedef {import("../device/background.js").Feature} Feature */
-/** @typedef {import("../device/grid.js").Grid} Grid */
+/** @typedef {import("../device/wording.js").Feature} Feature */
+/** @typedef {import("../device/alphabets.js").Grid} Grid */
 /** @typedef {{left: number, top: number, wide: number, tall: number}} View columns and rows from the north-west */
 
 /** Names that are tried; those without room are left out. */

@@ -2,8 +2,9 @@
  * @file A closer look at a part of a map: buttons, keys and dragging move what is shown, and change no choice.
  */
 
-import TEXTS from "./answer-texts.js";
 import { button, make } from "./parts.js";
+
+import TEXTS from "./answer-texts.js";
 
 /** Cells of a side that a map shows at the least. */
 const CLOSEST = 8;

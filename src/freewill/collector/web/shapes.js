@@ -2,9 +2,9 @@
  * @file The shapes of a background: how large they are, and where their names go.
  */
 
-import { holds } from "../device/background.js";
+import { holds } from "../device/wording.js";
 
-/** @typedef {import("../device/background.js").Feature} Feature */
+/** @typedef {import("../device/wording.js").Feature} Feature */
 
 /** So many places along each side of a shape are tried for its name. */
 const TRIED = 16;

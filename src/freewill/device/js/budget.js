@@ -6,13 +6,12 @@
  * log P(y | x) / P(y | x') of a table. What no epsilon bounds is infinite.
  */
 
-import { NOTHING, digits, exactly, literally, plus, product, ratio, rest, within } from "./amounts.js";
-import { distancesOf } from "./alphabets.js";
-import { ROW_ROUNDING } from "./checks.js";
-import { shown } from "./errors.js";
-import { DeviceError, Memory, temporary } from "./memory.js";
+import { spanOf } from "./alphabets.js";
+import { ROW_ROUNDING, refuseIf, shown } from "./errors.js";
+import { NOTHING, DeviceError, Memory, digits, exactly, literally, plus, product, ratio, rest } from "./memory.js";
+import { temporary, within } from "./memory.js";
 
-/** @typedef {import("./amounts.js").Amount} Amount */
+/** @typedef {import("./memory.js").Amount} Amount */
 
 /** Factor by which a distance that is no whole number is at most too small. */
 const ROUNDING = ratio((1n << 48n) + 1n, 1n << 48n);
@@ -35,15 +34,11 @@ export class Budget {
    * @param {Memory | null} [memory]
    */
   constructor(limit, memory = null) {
-    if (!["number", "bigint"].includes(typeof limit) || !(limit >= 0)) {
-      throw new DeviceError(
-        `limit=${shown(limit)} of a budget: expected a number >= 0, the largest sum of epsilons ` +
-          "that may be spent; Infinity to add up without a limit.",
-      );
-    }
-    if (memory !== null && !(memory instanceof Memory)) {
-      throw new DeviceError(`memory=${shown(memory)} of a budget: expected a Memory.`);
-    }
+    refuseIf(!["number", "bigint"].includes(typeof limit) || !(limit >= 0), () =>
+      `limit=${shown(limit)} of a budget: expected a number >= 0, the largest sum of epsilons that may be spent; ` +
+      "Infinity to add up without a limit.", DeviceError);
+    refuseIf(memory !== null && !(memory instanceof Memory), () =>
+      `memory=${shown(memory)} of a budget: expected a Memory.`, DeviceError);
     /** @type {Amount} */
     this.limit = exactly(limit);
     this.#memory = memory;
@@ -68,12 +63,9 @@ export class Budget {
    */
   sharedMemory(memory) {
     this.#memory ??= memory ?? new Memory(temporary());
-    if (memory !== null && !memory.same(this.#memory)) {
-      throw new DeviceError(
-        "this budget adds up in another memory already: one budget has one memory. Give all its " +
-          "devices the same one.",
-      );
-    }
+    refuseIf(memory !== null && !memory.same(this.#memory), () =>
+      "this budget adds up in another memory already: one budget has one memory. Give all its devices the same " +
+      "one.", DeviceError);
     return this.#memory;
   }
 
@@ -111,10 +103,7 @@ export function cost(mechanism) {
 export function diameter(alphabet) {
   if (alphabet.kind === "linear") return ratio(BigInt(alphabet.last) - BigInt(alphabet.first), 1n);
   if (alphabet.kind !== "grid") return alphabet.size > 1 ? ratio(1n, 1n) : NOTHING;
-  const { columns, rows, cell } = alphabet;
-  const whole = () => Math.hypot((columns - 1) * cell[0], (rows - 1) * cell[1]);
-  const farthest = alphabet.mask ? (distancesOf(alphabet)?.[2] ?? 0) : whole();
-  return product(literally(farthest), ROUNDING);
+  return product(literally(spanOf(alphabet)[1]), ROUNDING);
 }
 
 /**

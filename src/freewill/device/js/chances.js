@@ -5,9 +5,8 @@
  * than any double shows, and never to the wrong side (docs/reference/draws.md).
  */
 
-import { Chance, HALF, coin } from "./draws.js";
-import { bitLength, floorLog2, fromDouble, power } from "./exponential.js";
-import { shifted, squareRoot, times } from "./exponential.js";
+import { HALF, Chance, coin } from "./draws.js";
+import { bitLength, floorLog2, fromDouble, power, shifted, squareRoot, times } from "./exponential.js";
 
 /** @typedef {import("./exponential.js").Dyadic} Dyadic */
 /** @typedef {import("./draws.js").Source} Source */

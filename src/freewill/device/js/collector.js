@@ -2,14 +2,14 @@
  * @file A collector, asked from an app of one's own: for a survey, which is checked, and to take a report.
  */
 
-import { FreewillError, shown } from "./errors.js";
+import { FreewillError, refuseIf, shown } from "./errors.js";
 import { checkLogged } from "./log.js";
 import { Survey } from "./survey.js";
 
 /** @typedef {import("./log.js").Place} Place */
 /** @typedef {{survey: any, explained: any, closed: string | null, log: Place}} Served what a collector serves, checked */
 
-/** Where the survey begins in an answer, in which it is the last field. */
+/** Where the survey begins in an answer, in which it is the last field; a question may be called "survey", too. */
 const SURVEY = '"survey":{';
 /** What passes: too slow, too many at once, busy or about to end, a full disk. */
 const LATER = [408, 429, 500, 502, 503, 504, 507];
@@ -36,9 +36,8 @@ export class Collector {
    * @param {(seconds: number) => Promise<unknown>} [options.wait] until a report is sent again
    */
   constructor(address, { fetch = globalThis.fetch, wait = waited } = {}) {
-    if (typeof address !== "string" || !/^https?:\/\/[^?#]+$/.test(address)) {
-      throw new FreewillError(`a collector at ${shown(address)}: expected its address, such as "https://survey.example.org".`);
-    }
+    refuseIf(typeof address !== "string" || !/^https?:\/\/[^?#]+$/.test(address), () =>
+      `a collector at ${shown(address)}: expected its address, such as "https://survey.example.org".`);
     this.#address = `${address.replace(/\/+$/, "")}/v1`;
     this.#fetch = fetch.bind(globalThis);
     this.#wait = wait;
@@ -55,11 +54,10 @@ export class Collector {
    */
   async survey(id, { seen = null, partly = false } = {}) {
     const answer = await this.#asked(`/surveys/${encodeURIComponent(id)}`);
-    const { explained, closed, log } = JSON.parse(answer);
-    // As it stands there: its id is a hash of these letters, and an object would not keep their order.
-    const text = answer.slice(answer.indexOf(SURVEY) + SURVEY.length - 1, answer.lastIndexOf("}"));
+    const [text, { explained, closed, log }] = [surveyText(answer), JSON.parse(answer)];
     const survey = Survey.parse(text, { id, partly });
-    return { survey, explained, closed, log: checkLogged(text, id, log, await this.#log(), seen) };
+    const entries = await wholeLog(async (path) => JSON.parse(await this.#asked(path)));
+    return { survey, explained, closed, log: checkLogged(text, id, log, entries, seen) };
   }
 
   /**
@@ -82,22 +80,27 @@ export class Collector {
     }
   }
 
-  /** @returns {Promise<any[]>} the whole log of surveys */
-  async #log() {
-    /** @type {any[]} */
-    const entries = [];
-    for (;;) {
-      const { entries: more, number } = JSON.parse(await this.#asked(`/log?from=${entries.length + 1}`));
-      entries.push(...more);
-      if (entries.length >= number || more.length === 0) return entries;
-    }
-  }
-
   /** @type {(path: string) => Promise<string>} */
   async #asked(path) {
     const response = await this.#fetch(`${this.#address}${path}`, { cache: "no-store" }).catch(away);
     if (!response.ok) throw await refusal(response);
     return response.text();
+  }
+}
+
+/** @type {(answer: string) => string} as it stands there: its id is a hash of these letters, and an object would not keep their order */
+export function surveyText(answer) {
+  return answer.slice(answer.indexOf(SURVEY) + SURVEY.length - 1, answer.lastIndexOf("}"));
+}
+
+/** @type {(ask: (path: string) => Promise<any>) => Promise<any[]>} the log of surveys, as many entries a time as the collector gives */
+export async function wholeLog(ask) {
+  /** @type {any[]} */
+  const entries = [];
+  for (;;) {
+    const { entries: more, number } = await ask(`/log?from=${entries.length + 1}`);
+    entries.push(...more);
+    if (entries.length >= number || more.length === 0) return entries;
   }
 }
 

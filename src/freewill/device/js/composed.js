@@ -6,11 +6,10 @@
  */
 
 import { Linear, alphabetFromSpec, offsets } from "./alphabets.js";
-import { checkFields, checkedIndex, isObject } from "./checks.js";
 import { coin } from "./draws.js";
-import { FreewillError, shown } from "./errors.js";
+import { FreewillError, checkFields, checkedIndex, isObject, refuseIf, shown } from "./errors.js";
 import { canonical } from "./ids.js";
-import { Matrix } from "./mechanisms.js";
+import { Matrix, bytesOf, isHex, joined, textOf, widthOf } from "./mechanisms.js";
 import { Programmed } from "./programs.js";
 import { mechanismFromSpec } from "./registry.js";
 
@@ -18,8 +17,6 @@ import { mechanismFromSpec } from "./registry.js";
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
 /** @typedef {import("./programs.js").Steps} Steps */
 
-/** Bytes of a seed and a bucket. */
-const HASHED = 8;
 const MOST_PARTS = 64;
 
 /**
@@ -34,9 +31,8 @@ export const COMPOSED = {
     const outputs = alphabetFromSpec(spec);
     if (inner.outputs === null) throw new FreewillError("the inner report has no index: expected a value or a sign.");
     const { size } = inner.outputs;
-    if (!Array.isArray(map) || map.length !== size) {
-      throw new FreewillError(`map=${shown(map)}: expected an entry for each of ${size} outputs.`);
-    }
+    refuseIf(!Array.isArray(map) || map.length !== size, () =>
+      `map=${shown(map)}: expected an entry for each of ${size} outputs.`);
     const byChance = Array.isArray(map[0]) ? new Matrix(new Linear(0, size - 1), map, spec) : null;
     const surely = byChance ? [] : map.map((entry) => checkedIndex(entry, outputs.size));
     return {
@@ -54,12 +50,10 @@ export const COMPOSED = {
   both: [["parts"], [], ({ parts: given }, mechanism) => {
     const { alphabet } = mechanism;
     const described = mechanism.parameters().parts;
-    if (!Array.isArray(given) || given.length < 2 || given.length > MOST_PARTS) {
-      throw new FreewillError(`parts=${shown(given)}: expected a list of two parts or more, up to ${MOST_PARTS}.`);
-    }
-    if (Array.isArray(described) && described.length !== given.length) {
-      throw new FreewillError(`${given.length} parts: expected ${described.length}, as many as are described.`);
-    }
+    refuseIf(!Array.isArray(given) || given.length < 2 || given.length > MOST_PARTS, () =>
+      `parts=${shown(given)}: expected a list of two parts or more, up to ${MOST_PARTS}.`);
+    refuseIf(Array.isArray(described) && described.length !== given.length, () =>
+      `${given.length} parts: expected ${described.length}, as many as are described.`);
     const parts = given.map((one, place) => partOf(one, alphabet, described?.[place]));
     const widths = parts.map(widthOf);
     const width = sum(widths);
@@ -114,12 +108,10 @@ function partOf(given, alphabet, described) {
   if (!isObject(given) || given.draw !== "known") return new Programmed(kind, alphabet, parameters, given);
   const { draw, ...fields } = given;
   checkFields(fields, ["mechanism"], [], "a part that is known");
-  if (!isObject(fields.mechanism) || "alphabet" in fields.mechanism) {
-    throw new FreewillError(`mechanism=${shown(fields.mechanism)}: expected a description without its alphabet.`);
-  }
-  if (isObject(described) && canonical(described) !== canonical(fields.mechanism)) {
-    throw new FreewillError(`mechanism=${shown(fields.mechanism)}: expected ${shown(described)}, as it is described.`);
-  }
+  refuseIf(!isObject(fields.mechanism) || "alphabet" in fields.mechanism, () =>
+    `mechanism=${shown(fields.mechanism)}: expected a description without its alphabet.`);
+  refuseIf(isObject(described) && canonical(described) !== canonical(fields.mechanism), () =>
+    `mechanism=${shown(fields.mechanism)}: expected ${shown(described)}, as it is described.`);
   const part = mechanismFromSpec({ ...fields.mechanism, alphabet: alphabet.spec() });
   claimOf(part);
   return part;
@@ -127,9 +119,8 @@ function partOf(given, alphabet, described) {
 
 /** @type {(mechanism: any) => {kind: "ldp" | "geo", epsilon: number}} what a part promises */
 function claimOf({ kind, promise, epsilon, loss = null }) {
-  if (loss !== null || !(epsilon < Infinity)) {
-    throw new FreewillError(`a part of the kind ${kind} promises no epsilon: expected one that does.`);
-  }
+  refuseIf(loss !== null || !(epsilon < Infinity), () =>
+    `a part of the kind ${kind} promises no epsilon: expected one that does.`);
   return { kind: promise, epsilon };
 }
 
@@ -147,50 +138,3 @@ function added(parts, alphabet) {
 
 /** @type {(numbers: number[]) => number} */
 const sum = (numbers) => numbers.reduce((all, number) => all + number, 0);
-
-/** @type {(mechanism: any) => number} how many bytes a report takes */
-export function widthOf({ outputs, alphabet, draws, width }) {
-  if (outputs !== null) return Math.max(1, Math.ceil((outputs.size - 1).toString(2).length / 8));
-  return width ?? (draws === "hash" ? HASHED : Math.ceil(alphabet.size / 8));
-}
-
-/** @type {(mechanism: any, report: any) => Uint8Array} a report as bytes, the least of a number first */
-function bytesOf(mechanism, report) {
-  if (report instanceof Uint8Array) return report;
-  if (typeof report === "number") return little(report, widthOf(mechanism));
-  const [seed, bucket] = String(report).split(":").map(Number);
-  return joined([little(seed, HASHED / 2), little(bucket, HASHED / 2)]);
-}
-
-/** @type {(mechanism: any, digits: string) => string | null} the text of a report from its bytes, if they are one */
-function textOf(mechanism, digits) {
-  const { outputs, draws } = mechanism;
-  if (outputs !== null) {
-    const index = number(digits);
-    return index < outputs.size ? outputs.text(index) : null;
-  }
-  const half = digits.length / 2;
-  const hashed = draws === "hash";
-  const text = hashed ? `${number(digits.slice(0, half))}:${number(digits.slice(half))}` : digits;
-  return mechanism.gives(text) ? text : null;
-}
-
-/** @type {(whole: number, width: number) => Uint8Array} */
-const little = (whole, width) => Uint8Array.from({ length: width }, (_, i) => Math.floor(whole / 256 ** i) % 256);
-
-/** @type {(digits: string) => number} hexadecimal digits, the least byte first */
-const number = (digits) => (digits.match(/../g) ?? []).reduceRight((all, pair) => 256 * all + parseInt(pair, 16), 0);
-
-/** @type {(text: string, width: number) => boolean} */
-const isHex = (text, width) => text.length === 2 * width && /^[0-9a-f]*$/.test(text);
-
-/** @type {(pieces: Uint8Array[]) => Uint8Array} */
-function joined(pieces) {
-  const whole = new Uint8Array(sum(pieces.map((piece) => piece.length)));
-  let end = 0;
-  for (const piece of pieces) {
-    whole.set(piece, end);
-    end += piece.length;
-  }
-  return whole;
-}

@@ -2,15 +2,14 @@
  * @file A cover: which mechanism of a menu is used, and announced, is drawn, too. Randomized response on the choice.
  */
 
-import { exactly, NOTHING, plus, within } from "./amounts.js";
-import { Categorical, distancesOf } from "./alphabets.js";
+import { Categorical, spanOf } from "./alphabets.js";
 import { cost, tightest } from "./budget.js";
-import { checkFields, isObject } from "./checks.js";
 import { system } from "./draws.js";
-import { FreewillError, several, shown } from "./errors.js";
+import { FreewillError, checkFields, isObject, refuseIf, several, shown } from "./errors.js";
 import { Family } from "./family.js";
 import { ENGLISH, filled } from "./figures.js";
 import { KRR } from "./mechanisms.js";
+import { NOTHING, exactly, plus, within } from "./memory.js";
 
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
 /** @typedef {import("./draws.js").Source} Source */
@@ -38,15 +37,11 @@ export class Cover {
     if (!isObject(spec)) throw new FreewillError(`cover ${shown(spec)}: expected {"epsilon": 1.0, "towards": "any"}.`);
     checkFields(spec, ["epsilon", "towards"], [], "a cover");
     this.towards = spec.towards;
-    if (!TOWARDS.includes(spec.towards)) {
-      throw new FreewillError(
-        `towards=${shown(spec.towards)} of a cover: expected "any", where all choices may be moved, or "protection", ` +
-          "where nobody gets less than they chose.",
-      );
-    }
-    if (mechanisms.size < 2 || mechanisms.size > MOST) {
-      throw new FreewillError(`a cover of ${several(mechanisms.size, "mechanism")}: expected from 2 to ${MOST} to draw from.`);
-    }
+    refuseIf(!TOWARDS.includes(spec.towards), () =>
+      `towards=${shown(spec.towards)} of a cover: expected "any", where all choices may be moved, or ` +
+      '"protection", where nobody gets less than they chose.');
+    refuseIf(mechanisms.size < 2 || mechanisms.size > MOST, () =>
+      `a cover of ${several(mechanisms.size, "mechanism")}: expected from 2 to ${MOST} to draw from.`);
     this.#mechanisms = mechanisms;
     this.epsilon = new KRR(new Categorical([...mechanisms.keys()]), spec.epsilon).epsilon;
     for (const [name, own] of mechanisms) {
@@ -80,7 +75,7 @@ export class Cover {
     return names[Number(response.draw(names.indexOf(choice), source))];
   }
 
-  /** @type {(choice: string) => import("./amounts.js").Amount} the most that a report may cost, before it is drawn */
+  /** @type {(choice: string) => import("./memory.js").Amount} the most that a report may cost, before it is drawn */
   cost(choice) {
     const costs = this.reach(choice).map((name) => cost(this.#mechanisms.get(name)));
     const most = costs.reduce((largest, one) => (within(one, largest) ? largest : one));
@@ -143,18 +138,4 @@ function protects(one, other) {
   const least = second.kind === "geo" ? second.epsilon * nearest : second.epsilon;
   // What promises nothing protects nobody: the true value is not like a law that lets a value be excluded.
   return most < Infinity && most <= least * TIED;
-}
-
-/** @type {(alphabet: any) => [number, number]} the distances of the nearest two values and of the furthest two */
-function spanOf(alphabet) {
-  const { kind, size, step, columns, rows, cell } = alphabet;
-  if (kind === "linear") return [step, step * (size - 1)];
-  if (kind !== "grid") return [1, 1];
-  if (alphabet.mask) {
-    const [nearest, , widest] = distancesOf(alphabet) ?? [0, 0, 0];
-    return [nearest, widest];
-  }
-  const [across, along] = cell;
-  const nearest = columns < 2 ? along : rows < 2 ? across : Math.min(across, along);
-  return [nearest, Math.hypot((columns - 1) * across, (rows - 1) * along)];
 }

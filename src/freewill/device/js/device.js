@@ -2,16 +2,12 @@
  * @file A person's device: one report a question, within a budget.
  */
 
-import { checkText, isObject } from "./checks.js";
-import { handedOutAtADeadline } from "./clock.js";
-import { below, system } from "./draws.js";
-import { FreewillError, shown } from "./errors.js";
 import { Budget, cost } from "./budget.js";
+import { below, system } from "./draws.js";
+import { checkText, isObject, located, refuseIf, shown } from "./errors.js";
 import { idOf } from "./ids.js";
 import { DeviceError, Memory, adding } from "./memory.js";
-import { padded } from "./messages.js";
-import { Questionnaire, rowId } from "./questionnaire.js";
-import { Survey, sameWords } from "./survey.js";
+import { Questionnaire, Survey, padded, rowId, sameWords } from "./survey.js";
 
 /** @typedef {import("./draws.js").Source} Source */
 /** @typedef {import("./memory.js").Sent} Sent */
@@ -53,15 +49,12 @@ export class Device {
    */
   constructor(survey, { memory = null, budget = null, question = null, named = null, source = system } = {}) {
     const several = survey instanceof Questionnaire;
-    if (!several && !(survey instanceof Survey)) {
-      throw new DeviceError(`a device with ${shown(survey)}: expected a survey, by Survey.parse.`);
-    }
-    if (memory !== null && !(memory instanceof Memory)) {
-      throw new DeviceError(`memory=${shown(memory)}: expected a memory, such as new Memory().`);
-    }
-    if (budget !== null && !(budget instanceof Budget)) {
-      throw new DeviceError(`budget=${shown(budget)}: expected a budget, such as new Budget(2).`);
-    }
+    refuseIf(!several && !(survey instanceof Survey), () =>
+      `a device with ${shown(survey)}: expected a survey, by Survey.parse.`, DeviceError);
+    refuseIf(memory !== null && !(memory instanceof Memory), () =>
+      `memory=${shown(memory)}: expected a memory, such as new Memory().`, DeviceError);
+    refuseIf(budget !== null && !(budget instanceof Budget), () =>
+      `budget=${shown(budget)}: expected a budget, such as new Budget(2).`, DeviceError);
     this.survey = survey;
     this.memory = memory;
     this.budget = budget;
@@ -195,9 +188,8 @@ export class Device {
     const name = this.survey.nameOf(mechanism.id);
     // Of a family the member that is used: its epsilon is what the report costs.
     const used = mechanism.at(epsilon);
-    if (value === undefined && mechanism.kind !== "silent") {
-      throw new DeviceError(`no value is given, and ${mechanism} reports one. Give it, or choose silence where it is on offer.`);
-    }
+    refuseIf(value === undefined && mechanism.kind !== "silent", () =>
+      `no value is given, and ${mechanism} reports one. Give it, or choose silence where it is on offer.`, DeviceError);
     this.survey.encode(value, mechanism);
     const price = () => this.survey.cover?.cost(name) ?? cost(used);
     return { epsilon, price, draw: () => this.survey.report(name, value, this.#source, epsilon) };
@@ -222,21 +214,14 @@ export class Device {
   /** @type {(sent: Sent) => ReportRow} */
   #again(sent) {
     const name = this.survey.nameOf(sent.mechanism);
-    if (name === undefined) {
-      throw new DeviceError(
-        `this question was answered with ${sent.words}, which is not on offer here: the collector ` +
-          "could not read that report, and a second one would add its epsilon. Is it another " +
-          "question? Give it another question_id. Else ask for a survey that offers it still, or " +
-          "forget the report and accept the sum.",
-      );
-    }
+    refuseIf(name === undefined, () =>
+      `this question was answered with ${sent.words}, which is not on offer here: the collector could not read ` +
+      "that report, and a second one would add its epsilon. Is it another question? Give it another question_id. " +
+      "Else ask for a survey that offers it still, or forget the report and accept the sum.", DeviceError);
     const mechanism = this.survey.find(name);
-    if (!mechanism.gives(sent.value)) {
-      throw new DeviceError(
-        `the memory has ${shown(sent.value)} as a report of ${mechanism}, which gives no such report. ` +
-          "Was it written by someone else? Nothing is drawn in its place; forget it if you must.",
-      );
-    }
+    refuseIf(!mechanism.gives(sent.value), () =>
+      `the memory has ${shown(sent.value)} as a report of ${mechanism}, which gives no such report. Was it ` +
+      "written by someone else? Nothing is drawn in its place; forget it if you must.", DeviceError);
     return { mechanism: name, value: sent.value, report_id: sent.report_id };
   }
 }
@@ -256,12 +241,7 @@ const mapped = (map, work) => new Map([...map].map(([name, one]) => [name, work(
 
 /** @type {(several: boolean, name: string, work: () => any) => any} errors name the question, of several */
 function within(several, name, work) {
-  try {
-    return work();
-  } catch (error) {
-    if (!several || !(error instanceof FreewillError)) throw error;
-    throw new DeviceError(`question ${shown(name)}: ${error.message}`);
-  }
+  return several ? located(`question ${shown(name)}: `, work, { Fault: DeviceError }) : work();
 }
 
 /** @type {(name: string, survey: any, part?: string) => string} a question of a survey with a name, whatever its words */
@@ -296,4 +276,28 @@ function questionOf(survey, given, memory, within) {
       "would get this one's answer. Give the survey a name, a question_id or a question, or the " +
       "device a question.",
   );
+}
+
+/** Milliseconds until the first deadline: well above what a draw takes. */
+const QUANTUM = 5;
+/** Milliseconds before a deadline from which the clock is watched: timers are late. */
+const SPUN = 2;
+
+/**
+ * Do some work and give its result 5 ms after it began, or after twice, four times, ... as long, so
+ * that a wait is never longer than the work before it, but for the first.
+ *
+ * @template T
+ * @param {() => T | Promise<T>} work
+ * @returns {Promise<T>}
+ */
+export async function handedOutAtADeadline(work) {
+  const began = performance.now();
+  const result = await work();
+  let wait = QUANTUM;
+  while (wait < performance.now() - began) wait *= 2;
+  const asleep = began + wait - SPUN - performance.now();
+  if (asleep > 0) await new Promise((resolve) => setTimeout(resolve, asleep));
+  while (performance.now() - began < wait);
+  return result;
 }

@@ -6,7 +6,7 @@
  * bytes.
  */
 
-import { FreewillError, shown } from "./errors.js";
+import { FreewillError, refuseIf, shown } from "./errors.js";
 import { bitLength, fromDouble, shifted } from "./exponential.js";
 
 /** @typedef {{byte: () => number}} Source random bytes, one at a time */
@@ -26,13 +26,10 @@ export class SystemBytes {
   }
 
   #fill() {
-    if (typeof globalThis.crypto?.getRandomValues !== "function") {
-      throw new FreewillError(
-        "no crypto.getRandomValues here: expected a browser, or Node 19 or newer (18 with " +
-          "--experimental-global-webcrypto), with a generator that is safe for secrets. No report " +
-          "is drawn without one: update it.",
-      );
-    }
+    refuseIf(typeof globalThis.crypto?.getRandomValues !== "function", () =>
+      "no crypto.getRandomValues here: expected a browser, or Node 19 or newer (18 with " +
+      "--experimental-global-webcrypto), with a generator that is safe for secrets. No report is drawn without " +
+      "one: update it.");
     globalThis.crypto.getRandomValues(this.#pool);
     this.#next = 0;
   }
@@ -54,12 +51,8 @@ export class GivenBytes {
 
   /** @returns {number} */
   byte() {
-    if (this.used === this.#bytes.length) {
-      throw new FreewillError(
-        `all ${this.#bytes.length} given bytes are used up: expected as many as the draw reads. ` +
-          "Give more of them.",
-      );
-    }
+    refuseIf(this.used === this.#bytes.length, () =>
+      `all ${this.#bytes.length} given bytes are used up: expected as many as the draw reads. Give more of them.`);
     const byte = this.#bytes[this.used];
     this.used += 1;
     return byte;
@@ -75,9 +68,8 @@ export class Chance {
   constructor(mantissa, scale) {
     const places = BigInt(scale);
     const top = mantissa >> places;
-    if (mantissa < 0n || top > 1n || (top === 1n && mantissa !== 1n << places)) {
-      throw new FreewillError("a chance beyond 0 and 1: expected a probability from 0 to 1.");
-    }
+    refuseIf(mantissa < 0n || top > 1n || (top === 1n && mantissa !== 1n << places), () =>
+      "a chance beyond 0 and 1: expected a probability from 0 to 1.");
     /** Whether it is 1. */
     this.certain = top === 1n;
     const padded = mantissa << ((8n - (places % 8n)) % 8n);
@@ -119,9 +111,7 @@ export function coin(chance, source) {
  * @returns {number}
  */
 export function below(n, source) {
-  if (!Number.isSafeInteger(n - 1) || n < 1) {
-    throw new FreewillError(`below(${shown(n)}): expected a whole number from 1 to 2^53.`);
-  }
+  refuseIf(!Number.isSafeInteger(n - 1) || n < 1, () => `below(${shown(n)}): expected a whole number from 1 to 2^53.`);
   return new Below(n).draw(source);
 }
 
@@ -175,9 +165,8 @@ export class Table {
     let sum = 0n;
     /** @type {bigint[]} */
     this.#sums = weights.map((weight) => (sum += weight));
-    if (sum <= 0n || weights.some((weight) => weight < 0n)) {
-      throw new FreewillError("weights of a table: expected whole numbers >= 0, not all of them 0.");
-    }
+    refuseIf(sum <= 0n || weights.some((weight) => weight < 0n), () =>
+      "weights of a table: expected whole numbers >= 0, not all of them 0.");
     this.#only = weights.findIndex((weight) => weight === sum);
     const bits = bitLength(sum - 1n);
     this.#bytes = Math.ceil(bits / 8);

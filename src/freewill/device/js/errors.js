@@ -2,7 +2,7 @@
  * @file What can go wrong: every message says what came, what was expected and what to do.
  */
 
-import { round } from "./ids.js";
+import { round } from "./exponential.js";
 
 const LONGEST = 2000;
 const SHOWN = 80;
@@ -18,6 +18,28 @@ export class FreewillError extends Error {
 
 /** A mechanism of a kind that is not known here, without a program to draw it by. */
 export class UndrawableError extends FreewillError {}
+
+/**
+ * Do some work, whose errors say where in what was given they are.
+ *
+ * @template T
+ * @param {string} before what stands before the message
+ * @param {() => T} work
+ * @param {{Fault?: typeof FreewillError, after?: string}} [options]
+ * @returns {T}
+ */
+export function located(before, work, { Fault = FreewillError, after = "" } = {}) {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof FreewillError ? new Fault(before + error.message + after) : error;
+  }
+}
+
+/** @type {(wrong: unknown, words: () => string, Fault?: typeof FreewillError) => void} throws where something is wrong */
+export function refuseIf(wrong, words, Fault = FreewillError) {
+  if (wrong) throw new Fault(words());
+}
 
 /**
  * Return what came from outside as a message shows it: on one line, harmless and short.
@@ -123,4 +145,183 @@ function cut(text, longest) {
   if (text.length <= longest) return text;
   const tail = Math.floor(longest / 4);
   return `${text.slice(0, longest - tail - 5)} ... ${text.slice(-tail)}`;
+}
+
+/** Up to which doubles tell all integers apart. */
+export const LARGEST = 2 ** 53;
+const ROW_TOLERANCE = 1e-9;
+/** What dividing a row by its sum would leave. */
+export const ROW_ROUNDING = 2 ** -48;
+
+/** @type {Record<string, string>} */
+const NOTES = {
+  labels: "a list of texts",
+  unit: "what the integers count, such as year",
+  cell: "km, or [width, height]; with bounds it follows from them",
+  bounds: "[south, north, west, east] in degrees",
+  mask: "cells left out, kept, left out, ... by turns, row by row from the south-west",
+  epsilon: "a number > 0",
+  quality_loss: "a number > 0, in units of distance",
+  law: "a matrix, one row a value",
+  outputs: "an alphabet",
+};
+
+/**
+ * Refuse a description with fields that are not known, or without those that are needed.
+ *
+ * @param {object} given
+ * @param {string[]} needed
+ * @param {string[]} free
+ * @param {string} what
+ */
+export function checkFields(given, needed, free, what) {
+  const unknown = Object.keys(given).find((name) => ![...needed, ...free].includes(name));
+  const missing = needed.find((name) => !Object.hasOwn(given, name));
+  if (unknown === undefined && missing === undefined) return;
+  const noted = (/** @type {string[]} */ names) => {
+    return names.map((name) => (name in NOTES ? `${name} (${NOTES[name]})` : name)).join(", ");
+  };
+  const fields = [noted(needed), noted(free)].filter(Boolean).join(" and, if you like, ") || "none";
+  const fault =
+    unknown === undefined ? `needs the field ${shown(missing)}.` : `has no field ${shown(unknown)}.`;
+  throw new FreewillError(`${what} ${fault} Its fields are ${fields}.`);
+}
+
+/** @type {(given: unknown) => given is Record<string, any>} what a description must be */
+export function isObject(given) {
+  return given !== null && typeof given === "object" && !Array.isArray(given);
+}
+
+/** @type {(given: unknown) => given is number[]} */
+export function isNumbers(given) {
+  return Array.isArray(given) && given.every((entry) => typeof entry === "number");
+}
+
+/** @type {(text: unknown) => boolean} whether it is a text without halves of characters */
+export function isWholeText(text) {
+  return typeof text === "string" && !/\p{Cs}/u.test(text);
+}
+
+/**
+ * Refuse a text that cannot be shown to people, on one line and whole.
+ *
+ * @param {unknown} text
+ * @param {string} what
+ * @param {number} least
+ * @param {number} most
+ * @param {typeof FreewillError} [Fault]
+ */
+export function checkText(text, what, least, most, Fault = FreewillError) {
+  if (text === null) return;
+  if (!isWholeText(text) || text.trim() === "") {
+    throw new Fault(`${what} ${shown(text)}: expected a text that is not blank, in whole letters.`);
+  }
+  const letters = [...text];
+  if (letters.length < least || letters.length > most) {
+    throw new Fault(
+      `${what} ${shown(text)} has ${several(letters.length, "character")}: expected ${least} to ${most}.`,
+    );
+  }
+  const unseen = letters.find((letter) => /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(letter) && !/[\u200c-\u200f]/.test(letter));
+  if (unseen !== undefined) {
+    throw new Fault(
+      `${what} ${shown(text)}: ${shown(unseen)} is a control character, a line end or another mark ` +
+        "that nobody sees. Leave it out.",
+    );
+  }
+}
+
+/** @type {(name: string, value: unknown, least?: number) => number} */
+export function checkedInteger(name, value, least = -Infinity) {
+  if (typeof value === "number" && Number.isInteger(value) && value >= least) return value + 0;
+  const wanted = least === -Infinity ? "an integer" : `an integer >= ${least}`;
+  throw new FreewillError(`${name}=${shown(value)}: must be ${wanted}.`);
+}
+
+/** @type {(index: unknown, size: number) => number} */
+export function checkedIndex(index, size) {
+  if (typeof index === "number" && Number.isInteger(index) && index >= 0 && index < size) {
+    return index + 0;
+  }
+  throw new FreewillError(
+    `index ${shown(index)} is outside the alphabet: expected 0 to ${size - 1}, an index. ` +
+      "For values, call report, or encode first.",
+  );
+}
+
+/** @type {(epsilon: unknown, name: string, largest: number) => number} */
+export function checkedEpsilon(epsilon, name, largest) {
+  const given = `epsilon=${shown(epsilon)} for ${name}`;
+  refuseIf(epsilon === 0, () =>
+    `${given}: must be > 0. At 0 a report would be full privacy and tell the collector nothing: choose a small ` +
+    "positive epsilon, or send no report.");
+  refuseIf(typeof epsilon !== "number" || !(epsilon > 0 && epsilon < Infinity), () =>
+    `${given}: must be a number > 0 and finite (the larger, the less private). For no privacy at all, use ` +
+    "Identity.");
+  refuseIf(epsilon > largest, () =>
+    `${given}: must be <= ${brief(largest)}, beyond which no number holds what the noise would need and the ` +
+    "promise is empty. For no privacy, use Identity.");
+  return epsilon;
+}
+
+/**
+ * Return the rows of a law, each with a sum of 1 to the last few digits.
+ *
+ * Rows that sum to 1 within 1e-9 are divided by their sums, as freewill for Python does it, so that
+ * both speak of the same numbers.
+ *
+ * @param {unknown} law
+ * @param {number} size
+ * @returns {Float64Array[]}
+ */
+export function checkedLaw(law, size) {
+  refuseIf(!Array.isArray(law) || !law.every((row) => isNumbers(row) && row.length === law[0].length), () =>
+    `law=${shown(law)}: expected a matrix of numbers, rows of equal length.`);
+  const width = law.length ? law[0].length : 0;
+  refuseIf(law.length !== size || width === 0, () =>
+    `law of shape (${law.length}, ${width}): expected (${size}, outputs), one row a value.`);
+  return law.map((row, x) => checkedRow(Float64Array.from(row, (chance) => chance + 0), x));
+}
+
+/** @type {(row: Float64Array, x: number) => Float64Array} */
+function checkedRow(row, x) {
+  const wrong = row.findIndex((chance) => !(chance >= 0 && chance < Infinity));
+  refuseIf(wrong >= 0, () => `law[${x}, ${wrong}]=${row[wrong]}: probabilities must be finite and >= 0.`);
+  const sum = sumOf(row);
+  const excess = sum - 1;
+  if (!(Math.abs(excess) <= ROW_TOLERANCE)) {
+    const off = `${excess > 0 ? "+" : ""}${brief(excess, 3)}`;
+    throw new FreewillError(
+      `row ${x} of the law sums to ${sum}, off by ${off}: each row must sum to 1.`,
+    );
+  }
+  return Math.abs(excess) > ROW_ROUNDING ? row.map((chance) => chance / sum) : row;
+}
+
+/**
+ * Add up numbers in the order in which NumPy does.
+ *
+ * @param {Float64Array} row
+ * @param {number} [from]
+ * @param {number} [count]
+ * @returns {number}
+ */
+export function sumOf(row, from = 0, count = row.length) {
+  if (count > 128) {
+    let half = Math.floor(count / 2);
+    half -= half % 8;
+    return sumOf(row, from, half) + sumOf(row, from + half, count - half);
+  }
+  let total = 0;
+  let next = 0;
+  if (count >= 8) {
+    const sums = Array.from(row.subarray(from, from + 8));
+    for (next = 8; next < count - (count % 8); next += 8) {
+      for (let i = 0; i < 8; i += 1) sums[i] += row[from + next + i];
+    }
+    const [a, b, c, d, e, f, g, h] = sums;
+    total = a + b + (c + d) + (e + f + (g + h));
+  }
+  for (; next < count; next += 1) total += row[from + next];
+  return total;
 }

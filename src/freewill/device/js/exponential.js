@@ -129,3 +129,23 @@ export function squareRoot(n) {
   }
   return root * root > n ? root - 1n : root;
 }
+
+/**
+ * Round to so many digits behind the point, exact halves to the even digit.
+ *
+ * @param {number} value
+ * @param {number} digits
+ * @returns {number}
+ */
+export function round(value, digits) {
+  const { n, q } = fromDouble(Math.abs(value));
+  const many = 10n ** BigInt(digits);
+  const twice = shifted(2n * n * many, -Math.min(q, 0));
+  const unit = 2n << BigInt(Math.max(q, 0));
+  const rest = twice % unit;
+  let whole = twice / unit;
+  if (2n * rest > unit || (2n * rest === unit && whole % 2n === 1n)) whole += 1n;
+  const text = whole.toString().padStart(digits + 1, "0");
+  const point = text.length - digits;
+  return Math.sign(value) * Number(`${text.slice(0, point)}.${text.slice(point)}`);
+}

@@ -5,11 +5,10 @@
  * as few as hold the last one, the least first, then the index of an output likewise, or packed bits.
  */
 
-import { checkedIndex, isNumbers } from "./checks.js";
 import { below, system } from "./draws.js";
-import { FreewillError, UndrawableError, brief, shown, thousands } from "./errors.js";
-import { hexadecimal } from "./ids.js";
-import { Geometric, KRR, Mechanism, PlanarGeometric, RAPPOR } from "./mechanisms.js";
+import { FreewillError, UndrawableError, brief, checkedIndex, isNumbers, refuseIf, shown, thousands } from "./errors.js";
+import { KRR, RAPPOR, Geometric, Mechanism, PlanarGeometric, bytesFor, bytesOf, isHex, joined } from "./mechanisms.js";
+import { little, textOf, wholeOf, widthOf } from "./mechanisms.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
 /** @typedef {import("./draws.js").Source} Source */
@@ -27,8 +26,8 @@ export class Family extends Mechanism {
   #range;
   #step;
   #member;
-  /** @type {[number, number]} bytes of a level, and of a report of a member */
-  #widths;
+  /** Bytes of a level. */
+  #before;
   /** @type {[number, number, number]} the least epsilon and the step as whole numbers, over the third */
   #decimals;
   /** @type {[number, any] | null} the member that was used last, and its level */
@@ -50,32 +49,28 @@ export class Family extends Mechanism {
           "Survey.save has no program for all epsilons: offer some of them one by one.",
       );
     }
-    if (held !== null) {
-      throw new FreewillError(`held=${shown(held)} for a family of ${kind}: its members share nothing but their kind. Leave it out.`);
-    }
+    refuseIf(held !== null, () =>
+      `held=${shown(held)} for a family of ${kind}: its members share nothing but their kind. Leave it out.`);
     this.member = kind;
     this.#member = MEMBERS[kind];
     const [low, high] = (this.#range = checkedRange(epsilon, kind));
     this.#step = step ?? low;
-    if (typeof this.#step !== "number" || !(this.#step > 0 && this.#step < Infinity)) {
-      throw new FreewillError(`step=${shown(step)} for a family of ${kind}: must be a number > 0 and finite.`);
-    }
-    if (!((high - low) / this.#step < MOST_LEVELS - 1)) {
-      throw new FreewillError(
-        `step=${shown(step)} for a family of ${kind}: it has more than ${thousands(MOST_LEVELS)} levels. Take a larger step.`,
-      );
-    }
+    refuseIf(typeof this.#step !== "number" || !(this.#step > 0 && this.#step < Infinity), () =>
+      `step=${shown(step)} for a family of ${kind}: must be a number > 0 and finite.`);
+    refuseIf(!((high - low) / this.#step < MOST_LEVELS - 1), () =>
+      `step=${shown(step)} for a family of ${kind}: it has more than ${thousands(MOST_LEVELS)} levels. Take a ` +
+      "larger step.");
     /** The largest level. */
     this.last = Math.floor((high - low) / this.#step + NEAR);
     this.#decimals = decimals(low, this.#step, this.last);
-    const { promise, outputs } = this.#made(this.last);
+    const member = this.#made(this.last);
     this.outputs = null;
-    this.promise = promise;
+    this.promise = member.promise;
     /** What holds for every level. */
     this.epsilon = this.epsilonAt(this.last);
-    this.#widths = [bytesOf(this.last), outputs === null ? Math.ceil(alphabet.size / 8) : bytesOf(outputs.size - 1)];
+    this.#before = bytesFor(this.last);
     /** Bytes of a report. */
-    this.width = this.#widths[0] + this.#widths[1];
+    this.width = this.#before + widthOf(member);
     this.#made(0);
   }
 
@@ -92,11 +87,9 @@ export class Family extends Mechanism {
   level(epsilon) {
     const [low, high] = this.#range;
     const room = NEAR * this.#step;
-    if (typeof epsilon !== "number" || !(epsilon >= low - room && epsilon <= high + room)) {
-      throw new FreewillError(
-        `epsilon=${shown(epsilon)} for ${this}: expected the person's own choice, a number from ${brief(low)} to ${brief(high)}.`,
-      );
-    }
+    refuseIf(typeof epsilon !== "number" || !(epsilon >= low - room && epsilon <= high + room), () =>
+      `epsilon=${shown(epsilon)} for ${this}: expected the person's own choice, a number from ${brief(low)} to ` +
+      `${brief(high)}.`);
     return Math.min(this.last, Math.max(0, Math.floor((epsilon - low) / this.#step + NEAR)));
   }
 
@@ -122,8 +115,7 @@ export class Family extends Mechanism {
     checkedIndex(index, this.alphabet.size);
     const level = epsilon === null ? below(this.last + 1, source) : this.level(epsilon);
     const report = this.#made(level).draw(index, source);
-    const own = typeof report === "number" ? bytes(report, this.#widths[1]) : report;
-    return Uint8Array.from([...bytes(level, this.#widths[0]), ...own]);
+    return joined([little(level, this.#before), bytesOf(this.#made(level), report)]);
   }
 
   /**
@@ -133,19 +125,11 @@ export class Family extends Mechanism {
    * @returns {{mechanism: any, text: string} | null} null of what is no report of this family
    */
   read(text) {
-    const [before, after] = this.#widths;
-    if (!/^(?:[0-9a-f]{2})+$/.test(text) || text.length !== 2 * (before + after)) return null;
-    const all = Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
-    const level = whole(all.slice(0, before));
-    if (level > this.last) return null;
+    const [level, rest] = [wholeOf(text.slice(0, 2 * this.#before)), text.slice(2 * this.#before)];
+    if (!isHex(text, this.width) || level > this.last) return null;
     const mechanism = this.#made(level);
-    const rest = all.slice(before);
-    if (mechanism.outputs === null) {
-      const own = hexadecimal(Uint8Array.from(rest));
-      return mechanism.gives(own) ? { mechanism, text: own } : null;
-    }
-    const index = whole(rest);
-    return index < mechanism.outputs.size ? { mechanism, text: mechanism.text(index) } : null;
+    const own = textOf(mechanism, rest);
+    return own === null ? null : { mechanism, text: own };
   }
 
   /** @type {(text: string) => boolean} */
@@ -199,19 +183,4 @@ function decimals(low, step, last) {
   const [start, each] = written.map((one) => BigInt(one.digits + "0".repeat(scale - one.scale)));
   if (start + BigInt(last) * each >= EXACT_WHOLE) return [low, step, 1];
   return [Number(start), Number(each), Number(`1e${scale}`)];
-}
-
-/** @type {(number: number) => number} bytes that hold a whole number */
-function bytesOf(number) {
-  return Math.max(1, Math.ceil(number.toString(16).length / 2));
-}
-
-/** @type {(number: number, width: number) => number[]} the least byte first */
-function bytes(number, width) {
-  return Array.from({ length: width }, (_, place) => Math.floor(number / 256 ** place) % 256);
-}
-
-/** @type {(all: number[]) => number} */
-function whole(all) {
-  return all.reduceRight((sum, byte) => 256 * sum + byte, 0);
 }

@@ -21,6 +21,5 @@ export { chancesFrom } from "./law.js";
 export { checkLogged, verifyLog } from "./log.js";
 export { Geometric, Identity, KRR, Matrix, PlanarGeometric, RAPPOR, Shokri, Silent } from "./mechanisms.js";
 export { DeviceError, Memory, temporary } from "./memory.js";
-export { Questionnaire, explainSum } from "./questionnaire.js";
 export { mechanismFromSpec } from "./registry.js";
-export { Survey } from "./survey.js";
+export { Questionnaire, Survey, explainSum } from "./survey.js";

@@ -3,7 +3,7 @@
  * the same in every language. And numbers, digit by digit as Python writes and rounds them.
  */
 
-import { fromDouble, shifted } from "./exponential.js";
+import { FreewillError, isObject, refuseIf, shown } from "./errors.js";
 
 /** Fields whose numbers are integers, to the last digit; a step is one behind a first value. */
 export const INTEGERS = new Set(["version", "first", "last", "step", "columns", "rows", "mask"]);
@@ -149,26 +149,6 @@ export function float(value) {
   return `${sign}${padded.slice(0, exponent + 1)}.${padded.slice(exponent + 1) || "0"}`;
 }
 
-/**
- * Round to so many digits behind the point, exact halves to the even digit.
- *
- * @param {number} value
- * @param {number} digits
- * @returns {number}
- */
-export function round(value, digits) {
-  const { n, q } = fromDouble(Math.abs(value));
-  const many = 10n ** BigInt(digits);
-  const twice = shifted(2n * n * many, -Math.min(q, 0));
-  const unit = 2n << BigInt(Math.max(q, 0));
-  const rest = twice % unit;
-  let whole = twice / unit;
-  if (2n * rest > unit || (2n * rest === unit && whole % 2n === 1n)) whole += 1n;
-  const text = whole.toString().padStart(digits + 1, "0");
-  const point = text.length - digits;
-  return Math.sign(value) * Number(`${text.slice(0, point)}.${text.slice(point)}`);
-}
-
 const PRIMES = firstPrimes(64);
 /** @param {number} root the first 32 bits behind its point */
 const digitsOf = (root) => Math.floor((root % 1) * 2 ** 32);
@@ -228,4 +208,83 @@ function compress(state, words) {
 /** @type {(word: number, by: number) => number} */
 function turned(word, by) {
   return (word >>> by) | (word << (32 - by));
+}
+
+const LONGEST = 1 << 28;
+const KEYS_AND_INTEGERS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|-?[0-9]{16,}(?![0-9.eE])/gs;
+
+/**
+ * Return what a text in JSON holds; a key that stands twice in one object is refused.
+ *
+ * The names of mechanisms keep their order, which objects of JavaScript do not keep of numbers:
+ * they become a list of pairs, the name and the mechanism.
+ *
+ * @param {string} text
+ * @returns {any}
+ */
+export function parsedJson(text) {
+  const plain = text.replace(/^\ufeff/, "");
+  refuseIf(plain.trim() === "", () => "the file is empty. See docs/surveys.md for what a survey holds.");
+  refuseIf(plain.length > LONGEST, () =>
+    `a survey of ${plain.length} characters: at most ${LONGEST} are taken. Is it a survey?`);
+  let content;
+  try {
+    content = JSON.parse(plain);
+  } catch (error) {
+    throw new FreewillError(`not valid JSON: ${/** @type {Error} */ (error).message}.`);
+  }
+  const names = ordered(plain);
+  const named = (/** @type {any} */ one) => {
+    if (!isObject(one) || !isObject(one.mechanisms) || Object.keys(one.mechanisms).length === 0) return one;
+    const pairs = [...(names.shift() ?? [])].map((name) => [name, one.mechanisms[name]]);
+    return { ...one, mechanisms: new Map(/** @type {any} */ (pairs)) };
+  };
+  const whole = named(content);
+  return Array.isArray(whole?.questions) ? { ...whole, questions: whole.questions.map(named) } : whole;
+}
+
+/** @type {(digits: string) => boolean} of an integer */
+function isRounded(digits) {
+  const number = Number(digits);
+  return !Number.isFinite(number) || BigInt(digits) !== BigInt(number);
+}
+
+/**
+ * Refuse an object with the same key twice, of which parsers keep only the last, and an integer that
+ * they round; return the names of the mechanisms as they stand, of the survey or of each question.
+ *
+ * @param {string} text valid JSON
+ * @returns {Set<string>[]}
+ */
+export function ordered(text) {
+  /** @type {(Set<string> | null)[]} the keys of the objects around, null for lists */
+  const around = [];
+  /** @type {Set<string>[]} */
+  const names = [];
+  /** @type {string[]} the key at which each of them stands */
+  const path = [];
+  let last = "";
+  let inner = "";
+  for (const [token] of text.matchAll(KEYS_AND_INTEGERS)) {
+    if (token === "{") around.push(new Set());
+    else if (token === "[") around.push(null);
+    else if (token === "}" || token === "]") around.pop();
+    else if (token === ":") {
+      const keys = /** @type {Set<string>} */ (around[around.length - 1]);
+      const key = JSON.parse(last);
+      refuseIf(keys.has(key), () => `${shown(key)} is named twice in one object: names must differ.`);
+      keys.add(key);
+      const depth = around.length;
+      path[depth] = inner = key;
+      const within = path[1] === "questions" ? 4 : 2;
+      if (depth === within && path[depth - 1] === "mechanisms" && keys.size === 1) names.push(keys);
+    } else if (INTEGERS.has(inner) && /^-?[0-9]+$/.test(token) && isRounded(token)) {
+      throw new FreewillError(
+        `${inner}=${token.slice(0, 40)}: must be an integer of at most 2^53 either way, for larger ` +
+          "ones are rounded.",
+      );
+    }
+    last = token;
+  }
+  return names;
 }

@@ -28,28 +28,22 @@ const NEGLIGIBLE = 40;
  * @returns {Float64Array | null}
  */
 export function chancesFrom(mechanism, index) {
-  const { kind, alphabet, rows, epsilon, bits, mapped, silence, inner, draws } = mechanism;
-  const { size } = alphabet;
+  const { kind, alphabet, rows, epsilon, mapped, silence, inner, draws } = mechanism;
   if (silence) return chancesFrom(inner, index);
   if (kind === "silent" || draws === "bloom") return null;
-  if (kind === "identity") return each(size, index, 1, 0);
-  if (kind === "k-rr") {
-    const other = 1 / (size - 1 + Math.exp(epsilon));
-    return each(size, index, 1 - (size - 1) * other, other);
-  }
-  if (kind === "rappor") return each(size, index, 1 / (1 + Math.exp(-epsilon / 2)), 1 / (1 + Math.exp(epsilon / 2)));
   if (kind === "geometric") return geometric(alphabet, epsilon, index);
   if (kind === "planar-geometric") return planarLaw(mechanism).from(index);
-  if (bits) return named(mechanism, index);
+  const pair = pairOf(mechanism);
+  if (pair) return named(mechanism, pair, index);
   if (rows?.length) return normalised(Float64Array.from(rows[index]));
   return mapped ? through(mapped, mechanism.outputs.size, index) : null;
 }
 
-/** @type {(size: number, index: number, own: number, other: number) => Float64Array} */
-function each(size, index, own, other) {
-  const chances = new Float64Array(size).fill(other);
-  chances[index] = own;
-  return chances;
+/** @type {(mechanism: any) => [number, number] | null} the chances of the own value, or of a yes to it, and of any other */
+export function pairOf({ kind, alphabet: { size }, epsilon, bits = null }) {
+  if (kind === "identity") return [1, 0];
+  if (kind === "k-rr") return [1 / (1 + (size - 1) * Math.exp(-epsilon)), 1 / (size - 1 + Math.exp(epsilon))];
+  return kind === "rappor" ? [1 / (1 + Math.exp(-epsilon / 2)), 1 / (1 + Math.exp(epsilon / 2))] : bits;
 }
 
 /** @type {(chances: Float64Array) => Float64Array} */
@@ -58,9 +52,10 @@ function normalised(chances) {
   return chances.map((chance) => chance / sum);
 }
 
-/** @type {(mechanism: any, index: number) => Float64Array} signs of one block stand for each other's values more often */
-function named({ alphabet: { size }, bits: [own, other], blocks = 1 }, index) {
-  const chances = each(size, index, own, other);
+/** @type {(mechanism: any, pair: [number, number], index: number) => Float64Array} signs of one block stand for each other's values more often */
+function named({ alphabet: { size }, blocks = 1 }, [own, other], index) {
+  const chances = new Float64Array(size).fill(other);
+  chances[index] = own;
   if (blocks === 1) return chances;
   const far = (1 - own) / (2 * blocks - 1);
   return chances.map((chance, x) => (x === index ? chance : x % blocks === index % blocks ? (own + far) / 2 : far));
@@ -161,8 +156,14 @@ function planarLaw(mechanism) {
 
 /** @type {(mechanism: any) => number[]} the least, mean and largest chance that planar noise stays in its cell */
 export function planarTruths(mechanism) {
-  const chances = planarLaw(mechanism).truths().sort();
-  return [chances[0], chances.reduce((sum, chance) => sum + chance, 0) / chances.length, chances[chances.length - 1]];
+  return leastMeanMost(planarLaw(mechanism).truths());
+}
+
+/** @type {(chances: Float64Array) => number[]} */
+export function leastMeanMost(chances) {
+  const mean = chances.reduce((sum, chance) => sum + chance, 0) / chances.length;
+  chances.sort();
+  return [chances[0], mean, chances[chances.length - 1]];
 }
 
 /** @type {(first: number, decay: number) => Nodes} a whole number of steps, that one or any more */

@@ -2,8 +2,7 @@
  * @file The public log of surveys of a collector: a chain of hashes that grows, and in which nothing changes unseen.
  */
 
-import { isObject } from "./checks.js";
-import { FreewillError, shown } from "./errors.js";
+import { FreewillError, isObject, refuseIf, shown } from "./errors.js";
 import { devicesHash, sha256 } from "./ids.js";
 
 /** @typedef {{number: number, head: string}} Place an entry, and the head with it */
@@ -26,12 +25,9 @@ export function verifyLog(entries, head = null) {
   for (const [place, entry] of entries.entries()) {
     const number = place + 1;
     checkEntry(entry, number);
-    if (entry.previous !== (heads.at(-1) ?? "")) {
-      throw new FreewillError(
-        `entry ${number} of the log of surveys follows another than ${place ? `entry ${place}` : "nothing"}: the log was ` +
-          `changed after it was written. ${ADVICE}`,
-      );
-    }
+    refuseIf(entry.previous !== (heads.at(-1) ?? ""), () =>
+      `entry ${number} of the log of surveys follows another than ${place ? `entry ${place}` : "nothing"}: the ` +
+      `log was changed after it was written. ${ADVICE}`);
     const text = JSON.stringify(Object.fromEntries(FIELDS.map((field) => [field, entry[field]])));
     heads.push(sha256(new TextEncoder().encode(text)));
   }
@@ -68,18 +64,12 @@ function checkEntry(entry, number) {
  */
 export function checkLogged(text, id, place, entries, seen = null) {
   const heads = verifyLog(entries);
-  if (seen !== null && seen.number > 0 && heads[seen.number - 1] !== seen.head) {
-    throw new FreewillError(
-      `the log of surveys is not the one that was seen here before, with ${seen.number} entries and the head ` +
-        `${shown(seen.head)}: it was rewritten or shortened. ${ADVICE}`,
-    );
-  }
+  refuseIf(seen !== null && seen.number > 0 && heads[seen.number - 1] !== seen.head, () =>
+    `the log of surveys is not the one that was seen here before, with ${seen.number} entries and the head ` +
+    `${shown(seen.head)}: it was rewritten or shortened. ${ADVICE}`);
   const { what, survey, devices } = entries[place?.number - 1] ?? {};
   const same = what === "served" && survey === id && devices === devicesHash(text) && heads[place.number - 1] === place.head;
-  if (!same) {
-    throw new FreewillError(
-      `survey ${shown(id)} is not in the log of surveys as it came here: others may have got another one. ${ADVICE}`,
-    );
-  }
+  refuseIf(!same, () =>
+    `survey ${shown(id)} is not in the log of surveys as it came here: others may have got another one. ${ADVICE}`);
   return { number: heads.length, head: heads[heads.length - 1] };
 }

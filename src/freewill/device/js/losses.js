@@ -2,9 +2,8 @@
  * @file What a Shokri mechanism is asked for, and whether the law that it is sent keeps it.
  */
 
-import { isNumbers, sumOf } from "./checks.js";
 import { awayIn, offsets } from "./alphabets.js";
-import { FreewillError, brief, shown } from "./errors.js";
+import { FreewillError, brief, isNumbers, refuseIf, shown, sumOf } from "./errors.js";
 
 export const LOSSES = ["report_loss", "guess_loss"];
 const SELECTIONS = ["max-entropy", "centre", "vertex", "coin"];
@@ -22,17 +21,11 @@ const REACHED = 1e-7;
  */
 export function checkedLosses(given, size) {
   const { quality_loss: limit, selection = SELECTIONS[0] } = given;
-  if (typeof limit !== "number" || !(limit > LEAST_LOSS && limit < Infinity)) {
-    throw new FreewillError(
-      `quality_loss=${shown(limit)}: must be a number > ${LEAST_LOSS} and finite, in units of ` +
-        "distance (the larger, the more private).",
-    );
-  }
-  if (!SELECTIONS.includes(selection)) {
-    throw new FreewillError(
-      `selection=${shown(selection)}: expected one of ${SELECTIONS.join(", ")}.`,
-    );
-  }
+  refuseIf(typeof limit !== "number" || !(limit > LEAST_LOSS && limit < Infinity), () =>
+    `quality_loss=${shown(limit)}: must be a number > ${LEAST_LOSS} and finite, in units of distance (the ` +
+    "larger, the more private).");
+  refuseIf(!SELECTIONS.includes(selection), () =>
+    `selection=${shown(selection)}: expected one of ${SELECTIONS.join(", ")}.`);
   /** @type {Record<string, any>} */
   const parameters = { quality_loss: limit, selection };
   if (given.prior !== undefined && given.prior !== null) parameters.prior = checkedPrior(given.prior, size);
@@ -47,12 +40,8 @@ export function checkedLosses(given, size) {
 function checkedPrior(prior, size) {
   const good = isNumbers(prior) && prior.length === size && prior.every((chance) => chance >= 0);
   const sum = good ? sumOf(Float64Array.from(prior)) : NaN;
-  if (!good || !(Math.abs(sum - 1) <= 1e-9)) {
-    throw new FreewillError(
-      `prior=${shown(prior)}: expected a probability for each of the alphabet's ${size} values, ` +
-        "with a sum of 1.",
-    );
-  }
+  refuseIf(!good || !(Math.abs(sum - 1) <= 1e-9), () =>
+    `prior=${shown(prior)}: expected a probability for each of the alphabet's ${size} values, with a sum of 1.`);
   return prior;
 }
 
@@ -61,12 +50,8 @@ function checkedLoss(loss, size, name) {
   const isRow = (/** @type {unknown} */ row) => {
     return isNumbers(row) && row.length === size && row.every((cost) => cost >= 0 && cost < Infinity);
   };
-  if (!Array.isArray(loss) || loss.length !== size || !loss.every(isRow)) {
-    throw new FreewillError(
-      `${name}=${shown(loss)}: expected a ${size} x ${size} matrix of finite losses >= 0, ` +
-        "[value, other value].",
-    );
-  }
+  refuseIf(!Array.isArray(loss) || loss.length !== size || !loss.every(isRow), () =>
+    `${name}=${shown(loss)}: expected a ${size} x ${size} matrix of finite losses >= 0, [value, other value].`);
   return loss;
 }
 
@@ -103,12 +88,9 @@ export class Problem {
       return Math.abs(cost - this.guess[(place - x * size) * size + x]) <= 1e-15 * cost;
     });
     const lying = this.oneLoss ? this.prior.findIndex((_, x) => this.report[x * size + x] !== 0) : -1;
-    if (lying >= 0) {
-      throw new FreewillError(
-        `report_loss[${lying}, ${lying}]=${brief(this.report[lying * size + lying])}: with one loss ` +
-          "for user and adversary, telling the truth must cost nothing (a zero diagonal).",
-      );
-    }
+    refuseIf(lying >= 0, () =>
+      `report_loss[${lying}, ${lying}]=${brief(this.report[lying * size + lying])}: with one loss for user and ` +
+      "adversary, telling the truth must cost nothing (a zero diagonal).");
     /** What an adversary who sees nothing loses. */
     this.blind = this.#least(() => 1);
     this.constant = this.oneLoss && limit >= this.blind;

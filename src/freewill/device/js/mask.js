@@ -2,8 +2,7 @@
  * @file Which cells of a grid are kept, as runs; how far those are apart, and which is nearest.
  */
 
-import { isNumbers } from "./checks.js";
-import { FreewillError, shown } from "./errors.js";
+import { FreewillError, isNumbers, refuseIf, shown } from "./errors.js";
 
 /** Of a grid with a mask: each of its cells is looked at. */
 const MOST_CELLS = 2 ** 20;
@@ -19,17 +18,13 @@ const MOST_CELLS = 2 ** 20;
  */
 export function checkedRuns(mask, columns, rows) {
   if (mask === null) return null;
-  if (columns * rows > MOST_CELLS) {
-    throw new FreewillError(
-      `a mask on ${columns} x ${rows} cells: at most 2^20 cells may have one. Take larger cells, or leave the mask out.`,
-    );
-  }
+  refuseIf(columns * rows > MOST_CELLS, () =>
+    `a mask on ${columns} x ${rows} cells: at most 2^20 cells may have one. Take larger cells, or leave the mask ` +
+    "out.");
   const whole = isNumbers(mask) && mask.length > 0 && mask.every((run, i) => Number.isInteger(run) && run >= Math.min(i, 1));
-  if (!whole || mask.reduce((sum, run) => sum + run, 0) !== columns * rows) {
-    throw new FreewillError(
-      `mask=${shown(mask)}: expected how many cells are left out, kept, left out, ... by turns, ${columns * rows} in all.`,
-    );
-  }
+  refuseIf(!whole || mask.reduce((sum, run) => sum + run, 0) !== columns * rows, () =>
+    `mask=${shown(mask)}: expected how many cells are left out, kept, left out, ... by turns, ${columns * rows} ` +
+    "in all.");
   if (mask.length === 1) throw new FreewillError("the mask leaves out every cell: keep at least one.");
   return mask.length === 2 && mask[0] === 0 ? null : [...mask];
 }

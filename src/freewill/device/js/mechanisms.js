@@ -6,9 +6,8 @@
 
 import { Categorical, Linear, alphabetFromSpec, encodeText, sameValues } from "./alphabets.js";
 import { GeometricNoise, PlanarNoise, odds, precision, replaced, slackened } from "./chances.js";
-import { checkedEpsilon, checkedIndex, checkedLaw } from "./checks.js";
 import { Below, Table, coin, system } from "./draws.js";
-import { FreewillError, brief, several, shown } from "./errors.js";
+import { FreewillError, brief, checkedEpsilon, checkedIndex, checkedLaw, refuseIf, several, shown } from "./errors.js";
 import { bitLength, fromDouble, times } from "./exponential.js";
 import { hexadecimal, idOf } from "./ids.js";
 import { Problem, checkedLosses } from "./losses.js";
@@ -33,9 +32,7 @@ export class Mechanism {
    * @param {number} [least] how many values it needs
    */
   constructor(kind, alphabet, least = 2) {
-    if (alphabet.size < least) {
-      throw new FreewillError(`${kind} on an alphabet of one value: it needs at least ${least}.`);
-    }
+    refuseIf(alphabet.size < least, () => `${kind} on an alphabet of one value: it needs at least ${least}.`);
     this.kind = kind;
     this.alphabet = alphabet;
     /** @type {Alphabet | null} whose values reports are; null for bits and texts */
@@ -99,8 +96,7 @@ export class Mechanism {
   gives(text) {
     if (this.outputs === null) {
       const bytes = Math.ceil(this.alphabet.size / 8);
-      const whole = /^(?:[0-9a-f]{2})+$/.test(text) && text.length === 2 * bytes;
-      return whole && parseInt(text.slice(-2), 16) >> (this.alphabet.size - 8 * (bytes - 1)) === 0;
+      return isHex(text, bytes) && parseInt(text.slice(-2), 16) >> (this.alphabet.size - 8 * (bytes - 1)) === 0;
     }
     try {
       return this.outputs.text(encodeText(this.outputs, text)) === text;
@@ -113,8 +109,7 @@ export class Mechanism {
   /** @type {(text: string) => number[] | null} the values that a report names, where it names any */
   named(text) {
     if (this.outputs !== null) return null;
-    const bytes = Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
-    return this.valuesWhere((x) => ((bytes[x >> 3] >> (x & 7)) & 1) === 1);
+    return this.valuesWhere((x) => (wholeOf(text.slice((x >> 3) * 2, (x >> 3) * 2 + 2)) >> (x & 7)) % 2 === 1);
   }
 
   /** @type {(is: (index: number) => boolean) => number[]} indices of values, in order */
@@ -239,9 +234,7 @@ export class Geometric extends Noise {
 
   /** @param {Alphabet} alphabet @param {number} epsilon */
   constructor(alphabet, epsilon) {
-    if (!(alphabet instanceof Linear)) {
-      throw new FreewillError(`geometric on ${alphabet}: expected a Linear alphabet.`);
-    }
+    refuseIf(!(alphabet instanceof Linear), () => `geometric on ${alphabet}: expected a Linear alphabet.`);
     const largest = LARGEST_EXPONENT / (alphabet.step * (alphabet.size - 1));
     super("geometric", alphabet, epsilon, largest);
     this.promise = /** @type {"ldp" | "geo"} */ ("geo");
@@ -269,26 +262,18 @@ export class PlanarGeometric extends Noise {
 
   /** @param {Alphabet} grid @param {number} epsilon */
   constructor(grid, epsilon) {
-    if (grid.kind !== "grid") {
-      throw new FreewillError(`planar-geometric on ${grid}: expected a Grid.`);
-    }
+    refuseIf(grid.kind !== "grid", () => `planar-geometric on ${grid}: expected a Grid.`);
     const { columns, rows, cell } = grid;
-    if (columns * rows > 1 && Math.min(columns, rows) < 2) {
-      throw new FreewillError(
-        `planar-geometric on ${grid}: it needs at least 2 columns and 2 rows. For a single row, ` +
-          "use Geometric on a Linear alphabet.",
-      );
-    }
+    refuseIf(columns * rows > 1 && Math.min(columns, rows) < 2, () =>
+      `planar-geometric on ${grid}: it needs at least 2 columns and 2 rows. For a single row, use Geometric on a ` +
+      "Linear alphabet.");
     const widest = Math.max(columns * cell[0], rows * cell[1]);
     super("planar-geometric", grid, epsilon, LARGEST_EXPONENT / widest);
     this.promise = /** @type {"ldp" | "geo"} */ ("geo");
-    if (this.epsilon * Math.min(...cell) < LEAST_DECAY) {
-      throw new FreewillError(
-        `epsilon=${epsilon} for ${this.kind} on ${grid}: epsilon times a cell's side must be >= ` +
-          `${LEAST_DECAY}, below which the noise reaches further than numbers count. Is the cell ` +
-          "in kilometres, and epsilon per kilometre?",
-      );
-    }
+    refuseIf(this.epsilon * Math.min(...cell) < LEAST_DECAY, () =>
+      `epsilon=${epsilon} for ${this.kind} on ${grid}: epsilon times a cell's side must be >= ${LEAST_DECAY}, ` +
+      "below which the noise reaches further than numbers count. Is the cell in kilometres, and epsilon per " +
+      "kilometre?");
   }
 
   /** @type {Drawn} */
@@ -316,12 +301,9 @@ class Tabulated extends Mechanism {
     this.rows = checkedLaw(law, alphabet.size);
     const width = this.rows[0].length;
     this.outputs = outputs ?? (width === alphabet.size ? alphabet : new Linear(0, width - 1));
-    if (this.outputs.size !== width) {
-      throw new FreewillError(
-        `the law has ${several(width, "column")} and the output alphabet ` +
-          `${several(this.outputs.size, "value")}: expected one column a value.`,
-      );
-    }
+    refuseIf(this.outputs.size !== width, () =>
+      `the law has ${several(width, "column")} and the output alphabet ${several(this.outputs.size, "value")}: ` +
+      "expected one column a value.");
   }
 
   /** @type {Drawn} */
@@ -366,12 +348,9 @@ export class Shokri extends Tabulated {
    */
   constructor(alphabet, parameters, table) {
     super("shokri", alphabet);
-    if (alphabet.size > LARGEST_TABLE) {
-      throw new FreewillError(
-        `shokri on ${several(alphabet.size, "value")}: its law is a matrix without structure, for at ` +
-          `most ${LARGEST_TABLE} values. Use a coarser alphabet.`,
-      );
-    }
+    refuseIf(alphabet.size > LARGEST_TABLE, () =>
+      `shokri on ${several(alphabet.size, "value")}: its law is a matrix without structure, for at most ` +
+      `${LARGEST_TABLE} values. Use a coarser alphabet.`);
     this.#parameters = checkedLosses(parameters, alphabet.size);
     const problem = new Problem(alphabet, this.#parameters);
     this.#chosen = problem.oneLoss ? this.#parameters.selection : "its own losses";
@@ -398,3 +377,45 @@ export class Shokri extends Tabulated {
     return `${this.kind}(${this.alphabet}, Q=${brief(this.#parameters.quality_loss)}, ${this.#chosen})`;
   }
 }
+
+/** Bytes of a seed and a bucket. */
+const HASHED = 8;
+
+/** @type {(largest: number) => number} bytes that hold a whole number */
+export const bytesFor = (largest) => Math.max(1, Math.ceil(largest.toString(16).length / 2));
+
+/** @type {(mechanism: any) => number} how many bytes a report takes */
+export function widthOf({ outputs, alphabet, draws, width }) {
+  if (outputs !== null) return bytesFor(outputs.size - 1);
+  return width ?? (draws === "hash" ? HASHED : Math.ceil(alphabet.size / 8));
+}
+
+/** @type {(mechanism: any, report: any) => Uint8Array} a report as bytes, the least of a number first */
+export function bytesOf(mechanism, report) {
+  if (report instanceof Uint8Array) return report;
+  if (typeof report === "number") return little(report, widthOf(mechanism));
+  return joined(String(report).split(":").map((part) => little(Number(part), HASHED / 2)));
+}
+
+/** @type {(mechanism: any, digits: string) => string | null} the text of a report from its bytes, if they are one */
+export function textOf(mechanism, digits) {
+  const { outputs, draws } = mechanism;
+  if (outputs !== null) {
+    const index = wholeOf(digits);
+    return index < outputs.size ? outputs.text(index) : null;
+  }
+  const text = draws === "hash" ? `${wholeOf(digits.slice(0, HASHED))}:${wholeOf(digits.slice(HASHED))}` : digits;
+  return mechanism.gives(text) ? text : null;
+}
+
+/** @type {(whole: number, width: number) => Uint8Array} */
+export const little = (whole, width) => Uint8Array.from({ length: width }, (_, i) => Math.floor(whole / 256 ** i) % 256);
+
+/** @type {(digits: string) => number} hexadecimal digits, the least byte first */
+export const wholeOf = (digits) => (digits.match(/../g) ?? []).reduceRight((all, pair) => 256 * all + parseInt(pair, 16), 0);
+
+/** @type {(text: string, width: number) => boolean} */
+export const isHex = (text, width) => text.length === 2 * width && /^[0-9a-f]*$/.test(text);
+
+/** @type {(pieces: Uint8Array[]) => Uint8Array} */
+export const joined = (pieces) => Uint8Array.from(pieces.flatMap((piece) => [...piece]));

@@ -5,13 +5,11 @@
 
 import { Linear, awayIn, offsets } from "./alphabets.js";
 import { tightest } from "./budget.js";
-import { checkFields, checkedInteger, isObject, sumOf } from "./checks.js";
-import { Below, Chance, coin } from "./draws.js";
-import { described } from "./described.js";
-import { FreewillError, brief, shown } from "./errors.js";
-import { bitLength, floorLog2, fromDouble, power } from "./exponential.js";
 import { COMPOSED } from "./composed.js";
-import { Matrix, Mechanism } from "./mechanisms.js";
+import { Below, Chance, coin } from "./draws.js";
+import { FreewillError, brief, checkFields, checkedInteger, isObject, located, refuseIf, shown, sumOf } from "./errors.js";
+import { bitLength, floorLog2, fromDouble, power } from "./exponential.js";
+import { Matrix, Mechanism, isHex, joined, little, wholeOf } from "./mechanisms.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
 /** @typedef {{coin: Chance, yes: bigint, no: bigint, near: number}} Exact a chance, as weights, and as a double */
@@ -50,14 +48,12 @@ export class Programmed extends Mechanism {
   constructor(kind, alphabet, parameters, program) {
     super(kind, alphabet);
     this.#parameters = parameters;
-    try {
+    located(`the program of ${kind}: `, () => {
       const { draw, promise, id, ...fields } = isObject(program) ? program : {};
       // Here and not before: what programs are made of imports this file.
       const known = { ...DRAWS, ...COMPOSED };
-      if (typeof draw !== "string" || !Object.hasOwn(known, draw) || !ID.test(id)) {
-        const draws = Object.keys(known).join(", ");
-        throw new FreewillError(`${shown(program)}: expected an object with an id, whose draw is one of ${draws}.`);
-      }
+      refuseIf(typeof draw !== "string" || !Object.hasOwn(known, draw) || !ID.test(id), () =>
+        `${shown(program)}: expected an object with an id, whose draw is one of ${Object.keys(known).join(", ")}.`);
       const said = described(kind, parameters);
       if (draw !== (said.draw ?? draw)) throw new FreewillError(`it draws ${draw}: expected ${said.draw}, as it is described.`);
       this.#id = String(id);
@@ -66,47 +62,32 @@ export class Programmed extends Mechanism {
       for (const name of CHANCES) if (name in fields) fields[name] = exact(name, fields[name]);
       Object.assign(this, { draws: draw, outputs: null }, make(fields, this));
       this.epsilon = this.#verified(promise, said);
-    } catch (error) {
-      if (!(error instanceof FreewillError)) throw error;
-      throw new FreewillError(`the program of ${kind}: ${error.message} ${ADVICE}`);
-    }
+    }, { after: ` ${ADVICE}` });
   }
 
   /** @type {(promise: any, said: {kind?: string, epsilon?: number}) => number} the promised epsilon, which is kept; or that of a table */
   #verified(promise, said) {
     const { kind, epsilon } = isObject(promise) ? promise : {};
     const { rows = null, odds = [], alphabet, claim: least = null } = /** @type {any} */ (this);
-    if (least !== null) return this.#composed(kind, epsilon, least);
+    if (least !== null) {
+      refuseIf(kind !== least.kind || !(epsilon * SUMS >= least.epsilon && epsilon < Infinity), () =>
+        `it promises ${shown(epsilon)} (${shown(kind)}): its parts leave no less than ${least.epsilon} (${least.kind}).`);
+      this.promise = kind;
+      return epsilon;
+    }
     const known = kind === "ldp" || (kind === "geo" && rows);
-    if (!known || !(epsilon >= 0) || !(typeof epsilon === "number" || (epsilon === null && rows))) {
-      throw new FreewillError(
-        `promise=${shown(promise)}: expected {"kind": "ldp", "epsilon": a number >= 0}, or "geo" of a table.`,
-      );
-    }
+    refuseIf(!known || !(epsilon >= 0) || !(typeof epsilon === "number" || (epsilon === null && rows)), () =>
+      `promise=${shown(promise)}: expected {"kind": "ldp", "epsilon": a number >= 0}, or "geo" of a table.`);
     const claim = epsilon ?? tightest(rows);
-    if (said.epsilon !== undefined && !(claim <= said.epsilon * ROUNDED)) {
-      throw new FreewillError(`it promises an epsilon of ${claim}: expected at most that of the description, ${said.epsilon}.`);
-    }
-    if (kind !== (said.kind ?? kind)) {
-      throw new FreewillError(`it promises ${shown(kind)}: expected ${shown(said.kind)}, as it is described.`);
-    }
+    refuseIf(said.epsilon !== undefined && !(claim <= said.epsilon * ROUNDED), () =>
+      `it promises an epsilon of ${claim}: expected at most that of the description, ${said.epsilon}.`);
+    refuseIf(kind !== (said.kind ?? kind), () =>
+      `it promises ${shown(kind)}: expected ${shown(said.kind)}, as it is described.`);
     if (epsilon === null) return claim;
     this.promise = kind;
     if (rows) checkRows(rows, alphabet, kind === "geo", epsilon);
-    else if (!within(odds, epsilon)) {
-      const own = brief(logarithm(odds), 12);
-      throw new FreewillError(`it has an epsilon of ${own}: expected at most the promised ${epsilon}.`);
-    }
-    return epsilon;
-  }
-
-  /** @type {(kind: any, epsilon: any, least: {kind: "ldp" | "geo", epsilon: number}) => number} */
-  #composed(kind, epsilon, least) {
-    if (kind !== least.kind || !(epsilon * SUMS >= least.epsilon && epsilon < Infinity)) {
-      const parts = `${least.epsilon} (${least.kind})`;
-      throw new FreewillError(`it promises ${shown(epsilon)} (${shown(kind)}): its parts leave no less than ${parts}.`);
-    }
-    this.promise = least.kind;
+    refuseIf(!rows && !within(odds, epsilon), () =>
+      `it has an epsilon of ${brief(logarithm(odds), 12)}: expected at most the promised ${epsilon}.`);
     return epsilon;
   }
 
@@ -188,19 +169,15 @@ const DRAWS = {
       drawn(index, source) {
         const cohort = anyCohort.draw(source);
         const mine = new Set(Array.from({ length: hashes }, (_, j) => hashed(cohort * hashes + j, index, bits)));
-        // The cohort's least byte first, then the bits.
-        const report = new Uint8Array(wide + width);
-        for (let place = 0; place < wide; place += 1) report[place] = cohort >> (8 * place);
+        const filter = new Uint8Array(width);
         for (let b = 0; b < bits; b += 1) {
-          if (coin(mine.has(b) ? own.coin : other.coin, source)) report[wide + (b >> 3)] |= 1 << (b & 7);
+          if (coin(mine.has(b) ? own.coin : other.coin, source)) filter[b >> 3] |= 1 << (b & 7);
         }
-        return report;
+        return joined([little(cohort, wide), filter]);
       },
       gives(text) {
-        if (!/^(?:[0-9a-f]{2})+$/.test(text) || text.length !== 2 * (wide + width)) return false;
-        const bytes = Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
-        const cohort = bytes.slice(0, wide).reduceRight((sum, byte) => 256 * sum + byte, 0);
-        return cohort < cohorts && bytes[wide + width - 1] >> (bits - 8 * (width - 1)) === 0;
+        if (!isHex(text, wide + width) || wholeOf(text.slice(0, 2 * wide)) >= cohorts) return false;
+        return wholeOf(text.slice(-2)) >> (bits - 8 * (width - 1)) === 0;
       },
       named: () => null,
       width: wide + width,
@@ -258,12 +235,9 @@ function exact(name, given) {
   const fits = Number.isInteger(scale) && scale >= 0 && scale <= LONGEST && more === undefined;
   const yes = fits && typeof digits === "string" && /^[0-9a-f]{1,2048}$/.test(digits) ? BigInt(`0x${digits}`) : 0n;
   const no = (fits ? 1n << BigInt(scale) : 0n) - yes;
-  if (yes <= 0n || no <= 0n) {
-    throw new FreewillError(
-      `${name}=${shown(given)}: expected a chance above 0 and below 1, as ["hexadecimal digits", scale] for ` +
-        "digits / 2^scale.",
-    );
-  }
+  refuseIf(yes <= 0n || no <= 0n, () =>
+    `${name}=${shown(given)}: expected a chance above 0 and below 1, as ["hexadecimal digits", scale] for digits ` +
+    "/ 2^scale.");
   const chance = new Chance(yes, scale);
   const near = chance.digits.slice(0, 8).reduceRight((sum, digit) => (sum + digit) / 256, 0) / 256 ** chance.zeros;
   return { coin: chance, yes, no, near };
@@ -372,4 +346,49 @@ function parity(bits) {
   let folded = bits;
   for (let by = 16; by > 0; by >>= 1) folded ^= folded >>> by;
   return folded & 1;
+}
+
+/** @typedef {{draw: string, kind: "ldp" | "geo", epsilon: number}} Described */
+
+const ROUNDING = 1e-12;
+
+/** @type {(parameters: any) => number} */
+const said = ({ epsilon }) => epsilon;
+/** @type {(own: number, other: number) => number} what one bit of two chances tells */
+const bit = (own, other) => {
+  const odds = (/** @type {number} */ chance) => Math.log(chance) - Math.log1p(-chance);
+  return Math.abs(odds(own) - odds(other)) + ROUNDING;
+};
+
+/**
+ * By the name of the mechanism: its draw and, unless it is made of parts that are held to their own, the kind of its
+ * promise and its epsilon by the parameters.
+ *
+ * @type {Map<string, [string, ("ldp" | "geo")?, ((parameters: any) => number)?]>}
+ */
+const RULES = new Map([
+  ["both", ["both"]],
+  ["perhaps", ["perhaps"]],
+  ["then", ["then"]],
+  ["blahut-arimoto", ["table", "geo", ({ beta }) => 2 * beta]],
+  ["bloom-rappor", ["bloom", "ldp", ({ hashes, f, p, q }) => hashes * bit(q + ((p - q) * f) / 2, p + ((q - p) * f) / 2)]],
+  ["exponential", ["table", "geo", said]],
+  ["hadamard-response", ["hadamard", "ldp", said]],
+  ["local-hashing", ["hash", "ldp", said]],
+  ["longitudinal-unary", ["unary", "ldp", said]],
+  ["optimal-geo", ["table", "geo", said]],
+  ["oue", ["unary", "ldp", said]],
+  ["planar-laplace", ["table", "geo", said]],
+  ["square-wave", ["table", "ldp", said]],
+  ["staircase", ["table", "ldp", said]],
+  ["subset-selection", ["subset", "ldp", said]],
+  ["the", ["unary", "ldp", said]],
+  ["unary", ["unary", "ldp", ({ p, q }) => bit(p, q)]],
+]);
+
+/** @type {(name: string, parameters: any) => Partial<Described>} of a class that is not ours, an epsilon if it has one */
+export function described(name, parameters) {
+  const [draw, kind, epsilon] = RULES.get(name) ?? [];
+  if (epsilon) return { draw, kind, epsilon: Number(epsilon(parameters)) };
+  return draw || typeof parameters.epsilon !== "number" ? { draw } : { epsilon: parameters.epsilon };
 }

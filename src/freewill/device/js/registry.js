@@ -3,11 +3,10 @@
  */
 
 import { alphabetFromSpec } from "./alphabets.js";
-import { checkFields, checkText, isObject } from "./checks.js";
-import { FreewillError, UndrawableError, shown } from "./errors.js";
+import { FreewillError, UndrawableError, checkFields, checkText, isObject, refuseIf, shown } from "./errors.js";
 import { Family } from "./family.js";
 import { LOSSES } from "./losses.js";
-import { Geometric, Identity, KRR, Matrix, PlanarGeometric, RAPPOR, SPEC_VERSION, Shokri, Silent } from "./mechanisms.js";
+import { KRR, RAPPOR, SPEC_VERSION, Geometric, Identity, Matrix, PlanarGeometric, Shokri, Silent } from "./mechanisms.js";
 import { Programmed } from "./programs.js";
 
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
@@ -41,9 +40,7 @@ const KINDS = {
  * @returns {Mechanism}
  */
 export function mechanismFromSpec(spec, table = null, program = null) {
-  if (!isObject(spec)) {
-    throw new FreewillError(`a spec ${shown(spec)}: expected an object, as spec() gives.`);
-  }
+  refuseIf(!isObject(spec), () => `a spec ${shown(spec)}: expected an object, as spec() gives.`);
   const { mechanism: name, version, alphabet, ...rest } = spec;
   const known = typeof name === "string" && Object.hasOwn(KINDS, name);
   if (!known && program === null) {
@@ -53,15 +50,11 @@ export function mechanismFromSpec(spec, table = null, program = null) {
         "which adds the program of every mechanism that a browser can draw.",
     );
   }
-  if (known && program !== null) {
-    throw new FreewillError(`a program for ${name}, which is drawn by its name: expected none. Leave it out.`);
-  }
-  if (version !== SPEC_VERSION) {
-    throw new FreewillError(
-      `spec version ${shown(version)} of ${name}: this release reads version ${SPEC_VERSION}. ` +
-        "Update freewill, or write the spec again.",
-    );
-  }
+  refuseIf(known && program !== null, () =>
+    `a program for ${name}, which is drawn by its name: expected none. Leave it out.`);
+  refuseIf(version !== SPEC_VERSION, () =>
+    `spec version ${shown(version)} of ${name}: this release reads version ${SPEC_VERSION}. Update freewill, or ` +
+    "write the spec again.");
   const on = alphabetFromSpec(alphabet);
   if (!known) {
     checkText(name ?? "", "mechanism", 1, LONGEST_NAME);
@@ -88,8 +81,7 @@ function currentNames(fields) {
   const renamed = new Map([["quality", "report_loss"], ["privacy", "guess_loss"]]);
   const entries = Object.entries(fields).map(([key, value]) => [renamed.get(key) ?? key, value]);
   const current = Object.fromEntries(entries);
-  if (Object.keys(current).length < entries.length) {
-    throw new FreewillError("a loss stands twice, under its name of today and that of release 0.1.");
-  }
+  refuseIf(Object.keys(current).length < entries.length, () =>
+    "a loss stands twice, under its name of today and that of release 0.1.");
   return current;
 }

@@ -3,18 +3,18 @@
  */
 
 import { alphabetFromSpec, refuseVast, sameValues } from "./alphabets.js";
-import { checkText, isObject, isWholeText } from "./checks.js";
 import { Cover } from "./cover.js";
 import { system } from "./draws.js";
-import { FreewillError, UndrawableError, listed, shown } from "./errors.js";
-import { HEAD, hexadecimal, surveyId } from "./ids.js";
-import { parsedJson } from "./json.js";
-import { SPEC_VERSION } from "./mechanisms.js";
-import { checkSendWithin, messageBytes } from "./messages.js";
+import { LARGEST, FreewillError, UndrawableError, checkText, checkedInteger, isNumbers, isObject } from "./errors.js";
+import { isWholeText, listed, located, refuseIf, shown } from "./errors.js";
+import { MOST_EXPONENT } from "./explain.js";
+import { ENGLISH, filled } from "./figures.js";
+import { HEAD, hexadecimal, parsedJson, sha256, surveyId } from "./ids.js";
+import { SPEC_VERSION, widthOf } from "./mechanisms.js";
+import { NOTHING, digits, plus } from "./memory.js";
 import { Programmed } from "./programs.js";
-import { Questionnaire } from "./questionnaire.js";
 import { mechanismFromSpec } from "./registry.js";
-import { ADDED, checkWords, checkedTexts, lookOf } from "./wording.js";
+import { ADDED, WHOLE, checkWords, checkedTexts, refuseAlike } from "./wording.js";
 
 /** @typedef {import("./alphabets.js").Alphabet} Alphabet */
 /** @typedef {import("./mechanisms.js").Mechanism} Mechanism */
@@ -34,6 +34,40 @@ const DRAWN_BY = ["tables", "programs"];
 const OPTIONAL = [...TEXTS, "send_within", ...ADDED, ...DRAWN_BY, "cover"];
 const ID = /^[0-9a-f]{16}$/;
 
+/** What surveys of one question and of several say beside what is asked. */
+class Worded {
+  /** @type {string | null} */
+  title;
+  /** @type {number | null} */
+  send_within;
+  /** @type {string | null} */
+  name;
+  /** @type {"day" | "week" | "month" | "none" | null} */
+  period;
+  /** @type {string | null} */
+  introduction;
+  /** @type {string | null} */
+  contact;
+  /** @type {string | null} */
+  consent;
+  /** @type {string | null} */
+  logo;
+  /** @type {string | null} */
+  language;
+  /** @type {Record<string, any> | null} */
+  translations;
+  /** @type {any} */
+  background;
+
+  /** @type {(texts: Record<string, any>, alphabet: Alphabet | null, names: string[]) => void} the names that people are shown */
+  constructor(texts, alphabet, names) {
+    const { title = null, send_within = null } = texts;
+    checkWords(title, "title");
+    checkSendWithin(send_within);
+    Object.assign(this, { title, send_within, ...checkedTexts(texts, alphabet, names) });
+  }
+}
+
 /**
  * An alphabet and the mechanisms that people choose from, each under a name.
  *
@@ -41,20 +75,11 @@ const ID = /^[0-9a-f]{16}$/;
  * const survey = Survey.parse(await (await fetch("survey.json")).text(), { id });
  * const row = survey.report("careful", 41);
  */
-export class Survey {
-  /** @type {string | null} */ title;
-  /** @type {string | null} */ question;
-  /** @type {string | null} */ question_id;
-  /** @type {number | null} */ send_within;
-  /** @type {string | null} */ name;
-  /** @type {"day" | "week" | "month" | "none" | null} */ period;
-  /** @type {string | null} */ introduction;
-  /** @type {string | null} */ contact;
-  /** @type {string | null} */ consent;
-  /** @type {string | null} */ logo;
-  /** @type {string | null} */ language;
-  /** @type {Record<string, any> | null} */ translations;
-  /** @type {any} */ background;
+export class Survey extends Worded {
+  /** @type {string | null} */
+  question;
+  /** @type {string | null} */
+  question_id;
   /** @type {Map<string, Mechanism>} */
   #mechanisms;
   /** @type {Map<string, string>} */
@@ -72,18 +97,13 @@ export class Survey {
    */
   constructor(alphabet, mechanisms, texts = {}, descriptions = new Map(), undrawable = new Map(), cover = undefined) {
     refuseVast(alphabet);
-    if (mechanisms.size === 0) {
-      throw new FreewillError("mechanisms={}: a survey offers at least one mechanism.");
-    }
+    refuseIf(mechanisms.size === 0, () => "mechanisms={}: a survey offers at least one mechanism.");
+    super(texts, alphabet, [...mechanisms.keys(), ...undrawable.values()]);
     this.alphabet = alphabet;
     this.#mechanisms = mechanisms;
     this.#descriptions = descriptions;
     this.#undrawable = undrawable;
-    const { title = null, question = null, question_id = null, send_within = null } = texts;
-    const names = [...mechanisms.keys(), ...undrawable.values()];
-    Object.assign(this, { title, question, question_id, send_within, ...checkedTexts(texts, alphabet, names) });
-    checkSendWithin(send_within);
-    for (const name of TEXTS) checkWords(this[name], name);
+    for (const field of ["question", "question_id"]) checkWords((this[field] = texts[field] ?? null), field);
     for (const [name, text] of descriptions) {
       checkText(text, `description of ${shown(name)}:`, 1, LONGEST_DESCRIPTION);
     }
@@ -97,12 +117,9 @@ export class Survey {
     const entries = [...this.#mechanisms];
     for (const [name, mechanism] of entries) {
       checkName(name);
-      if (!sameValues(mechanism.alphabet, this.alphabet)) {
-        throw new FreewillError(
-          `mechanism ${shown(name)} is over ${mechanism.alphabet} and the survey over ` +
-            `${this.alphabet}: one survey has one alphabet.`,
-        );
-      }
+      refuseIf(!sameValues(mechanism.alphabet, this.alphabet), () =>
+        `mechanism ${shown(name)} is over ${mechanism.alphabet} and the survey over ${this.alphabet}: one survey ` +
+        "has one alphabet.");
     }
     entries.forEach(([name, mechanism], index) => {
       // Ids of large tables take their time, and most kinds differ; but those of programs are told.
@@ -110,26 +127,13 @@ export class Survey {
         const alike = earlier.kind === mechanism.kind || [earlier, mechanism].some((one) => one instanceof Programmed);
         return alike && earlier.id === mechanism.id;
       }) ?? [];
-      if (other !== undefined) {
-        throw new FreewillError(
-          `${shown(name)} and ${shown(other)} name the same mechanism, ${mechanism}: list it once.`,
-        );
-      }
+      refuseIf(other !== undefined, () =>
+        `${shown(name)} and ${shown(other)} name the same mechanism, ${mechanism}: list it once.`);
     });
-    const looks = new Map();
-    for (const [name] of entries) {
-      const look = lookOf(name);
-      if (looks.has(look)) {
-        throw new FreewillError(`${shown(looks.get(look))} and ${shown(name)} look the same to people: rename one.`);
-      }
-      looks.set(look, name);
-    }
+    refuseAlike(entries.map(([name]) => [name, name]));
     for (const [name, own] of entries.filter(([key]) => ID.test(key))) {
-      if (entries.some(([, mechanism]) => mechanism !== own && mechanism.id === name)) {
-        throw new FreewillError(
-          `${shown(name)} is the name of one mechanism and the id of another: rename it.`,
-        );
-      }
+      refuseIf(entries.some(([, mechanism]) => mechanism !== own && mechanism.id === name), () =>
+        `${shown(name)} is the name of one mechanism and the id of another: rename it.`);
     }
   }
 
@@ -149,19 +153,13 @@ export class Survey {
     if (id !== null) checkId(given, id);
     const version = isObject(spec) ? spec[HEAD] : undefined;
     if (version === QUESTIONS_VERSION) return Questionnaire.parse(spec, { partly });
-    if (Number.isInteger(version) && !VERSIONS.includes(version)) {
-      throw new FreewillError(
-        `survey version ${shown(version)}: this release reads versions ${VERSIONS.join(", ")} and ` +
-          `${QUESTIONS_VERSION}. Update freewill, or write the survey again.`,
-      );
-    }
+    refuseIf(Number.isInteger(version) && !VERSIONS.includes(version), () =>
+      `survey version ${shown(version)}: this release reads versions ${VERSIONS.join(", ")} and ` +
+      `${QUESTIONS_VERSION}. Update freewill, or write the survey again.`);
     const fault = faultOf(spec);
-    if (fault) {
-      throw new FreewillError(
-        `${fault}: expected {"${HEAD}": 1, "alphabet": ..., "mechanisms": ...} and, in version 2, ` +
-          `if you like, ${OPTIONAL.join(", ")}. See docs/surveys.md.`,
-      );
-    }
+    refuseIf(fault, () =>
+      `${fault}: expected {"${HEAD}": 1, "alphabet": ..., "mechanisms": ...} and, in version 2, if you like, ` +
+      `${OPTIONAL.join(", ")}. See docs/surveys.md.`);
     const alphabet = alphabetFromSpec(spec.alphabet);
     refuseVast(alphabet);
     // A cover may announce any of its menu: all of it must be drawn.
@@ -322,40 +320,32 @@ function named(survey, partly) {
     } catch (error) {
       if (!(error instanceof FreewillError)) throw error;
       const left = offered.length - undrawable.size - 1;
-      if (!partly || !(error instanceof UndrawableError) || left === 0) {
-        throw new FreewillError(`mechanism ${shown(given || place + 1)}: ${error.message}`);
-      }
+      refuseIf(!partly || !(error instanceof UndrawableError) || left === 0, () =>
+        `mechanism ${shown(given || place + 1)}: ${error.message}`);
       undrawable.set(place, String(unnamed ? spec.mechanism : given));
       continue;
     }
     const name = unnamed ? mechanism.id : given;
     checkName(name);
-    if (mechanisms.has(name)) {
-      throw new FreewillError(`mechanism ${shown(name)} is named twice: names must differ.`);
-    }
+    refuseIf(mechanisms.has(name), () => `mechanism ${shown(name)} is named twice: names must differ.`);
     mechanisms.set(name, mechanism);
     if (text !== null) descriptions.set(name, text);
   }
   for (const name of tables.keys()) {
-    if (mechanisms.get(name)?.kind !== "shokri") {
-      throw new FreewillError(
-        `a table for ${shown(name)}: expected the name of a Shokri mechanism of this survey, for ` +
-          "all others have a formula or bring their law. Leave it out.",
-      );
-    }
+    refuseIf(mechanisms.get(name)?.kind !== "shokri", () =>
+      `a table for ${shown(name)}: expected the name of a Shokri mechanism of this survey, for all others have a ` +
+      "formula or bring their law. Leave it out.");
   }
   const stray = [...programs.keys()].find((name) => !mechanisms.has(name));
-  if (stray !== undefined) {
-    throw new FreewillError(`a program for ${shown(stray)}: expected the name of a mechanism of this survey. Leave it out.`);
-  }
+  refuseIf(stray !== undefined, () =>
+    `a program for ${shown(stray)}: expected the name of a mechanism of this survey. Leave it out.`);
   return { mechanisms, descriptions, undrawable };
 }
 
 /** @type {(given: unknown, asked: unknown) => void} refuses a survey that is not the one that was asked for */
 function checkId(given, asked) {
-  if (typeof given !== "string") {
-    throw new FreewillError(`id=${shown(asked)} of a survey that is an object: expected its text, as it came.`);
-  }
+  refuseIf(typeof given !== "string", () =>
+    `id=${shown(asked)} of a survey that is an object: expected its text, as it came.`);
   const own = surveyId(given);
   if (own === asked) return;
   throw new FreewillError(
@@ -370,4 +360,164 @@ function checkName(name) {
   throw new FreewillError(
     `mechanism name ${shown(name)}: expected a text that is not empty, without halves of characters.`,
   );
+}
+
+const FIELDS = [HEAD, "title", ...WHOLE, "translations", "questions", "weights", "send_within"];
+/** Between the names of what was chosen for each question. */
+const JOINED = " + ";
+const MOST_OFFERED = 256;
+const ONE_LINE = /^(?: |[^\p{C}\p{Z}])+$/u;
+
+/** Questions by name; for each of them a person chooses a mechanism. */
+export class Questionnaire extends Worded {
+  /** @type {Map<string, Survey>} */
+  questions;
+
+  /** @type {(questions: Map<string, Survey>, texts?: Record<string, any>) => void} title, send_within and all else of the whole */
+  constructor(questions, texts = {}) {
+    super(texts, null, []);
+    const known = new Map();
+    for (const [name, own] of questions) {
+      const { question_id, question } = /** @type {any} */ (own);
+      checkOffers(name, own.menu().map((choice) => choice.name));
+      const key = question_id ?? (question === null ? null : `question ${sameWords(question)}`);
+      refuseIf(key !== null && known.has(key), () =>
+        `questions ${shown(known.get(key))} and ${shown(name)} ask the same, by their question_id or their ` +
+        "words: a device would send one report for both. Give each a question_id of its own.");
+      known.set(key, name);
+    }
+    const records = [...questions.values()].reduce((all, { alphabet }) => all * alphabet.size, 1);
+    refuseIf(records > LARGEST, () =>
+      `a product with ${records} records: at most 2^53 can be numbered. Ask fewer questions at once.`);
+    this.questions = questions;
+    Object.freeze(this);
+  }
+
+  /** @returns {number} how many bytes each message has, of all questions together */
+  get message_bytes() {
+    return messageBytes(this.questions);
+  }
+
+  /** @type {(spec: any, how?: {partly?: boolean}) => Questionnaire} read from its description, of version 3 */
+  static parse(spec, how = {}) {
+    const unknown = Object.keys(spec).filter((field) => !FIELDS.includes(field)).sort();
+    if (unknown.length || !Array.isArray(spec.questions) || spec.questions.length === 0) {
+      const fault = unknown.length ? `unknown field ${shown(unknown[0])}` : `questions=${shown(spec.questions)}`;
+      throw new FreewillError(
+        `${fault}: expected {"${HEAD}": 3, "questions": [{"name": "age", "alphabet": ..., "mechanisms": ...}, ...]} ` +
+          "and, if you like, title, weights and send_within. See docs/surveys.md.",
+      );
+    }
+    /** @type {Map<string, Survey>} */
+    const questions = new Map();
+    for (const [place, entry] of spec.questions.entries()) {
+      const { name, ...own } = isObject(entry) ? entry : {};
+      refuseIf(!isWholeText(name) || !ONE_LINE.test(name) || name.trim() === "", () =>
+        `question ${place + 1} is ${shown(entry)}: expected an object with a name, on one line.`);
+      if (questions.has(name)) throw new FreewillError(`question ${shown(name)} comes twice: names must differ.`);
+      const whole = ["title", "send_within", ...WHOLE, HEAD].find((field) => Object.hasOwn(own, field));
+      if (whole) throw new FreewillError(`question ${shown(name)} has ${shown(whole)}, which the whole survey has.`);
+      questions.set(name, located(`question ${shown(name)}: `, () => Survey.parse({ [HEAD]: 2, ...own }, how)));
+    }
+    checkWeights(spec.weights ?? null, questions);
+    return new Questionnaire(questions, spec);
+  }
+}
+
+/** @type {(question: string, names: string[]) => void} */
+function checkOffers(question, names) {
+  const joined = names.find((name) => name.includes(JOINED));
+  if (joined !== undefined || names.length > MOST_OFFERED) {
+    const what = joined === undefined ? `${names.length} mechanisms: at most ${MOST_OFFERED}` : `mechanism ${shown(joined)}`;
+    throw new FreewillError(`question ${shown(question)}, ${what}: ${shown(JOINED)} may be part of no name. Rename it, or offer fewer.`);
+  }
+}
+
+/** @type {(weights: any, questions: Map<string, Survey>) => void} which devices have no use for */
+function checkWeights(weights, questions) {
+  if (weights === null) return;
+  const good = isObject(weights) && isNumbers(Object.values(weights)) && Object.values(weights).every((one) => one > 0);
+  if (good && Object.keys(weights).sort().join("\n") === [...questions.keys()].sort().join("\n")) return;
+  throw new FreewillError(`weights=${shown(weights)}: expected a number > 0 for each question.`);
+}
+
+/** @type {(ids: string[]) => string} of a row, from those of its parts: the same parts, the same id */
+export function rowId(ids) {
+  return sha256(new TextEncoder().encode(ids.join("\n"))).slice(0, 32);
+}
+
+/**
+ * Say what the reports of several questions cost, one by one and together, and what that means.
+ *
+ * @param {Map<string, import("./memory.js").Amount>} costs
+ * @param {import("./figures.js").Words} [words]
+ * @returns {string[]}
+ */
+export function explainSum(costs, words = ENGLISH) {
+  const { sum, part, unlimited, any, weak, nothing, infinite } = words.texts.together;
+  const shown = (/** @type {any} */ one) => (one === Infinity ? unlimited : words.inDigits(Number(digits(one)), 4, "up"));
+  const all = [...costs.values()].reduce(plus, NOTHING);
+  const parts = [...costs].map(([name, one]) => filled(part, { name, epsilon: shown(one) }));
+  const odds = () => filled(any, { odds: words.odds(Number(digits(all))) });
+  const odd = all === Infinity ? infinite : all.n === 0n ? nothing : odds();
+  const careful = all === Infinity || Number(digits(all)) > MOST_EXPONENT ? [weak] : [];
+  return [filled(sum, { sum: shown(all), parts: parts.join(", ") }), odd, ...careful];
+}
+
+/** Within which a report is sent: a week. */
+const MOST_SECONDS = 7 * 24 * 3600;
+/** Characters of a coordinate, such as -1.2345678901234567e-300. */
+const LONGEST_FLOAT = 24;
+/** Digits of a seed, and the colon after it. */
+const SEED = "4294967295:".length;
+const REPORT_ID = "0".repeat(32);
+
+/** @type {(given: unknown) => number} bytes of it as JSON */
+const bytesOf = (given) => new TextEncoder().encode(JSON.stringify(given)).length;
+
+/** @type {(alphabet: any) => number} bytes within which JSON holds the text of any value */
+function longestText(alphabet) {
+  const { kind, labels, size } = alphabet;
+  if (kind === "grid") return 2 * LONGEST_FLOAT + 1;
+  if (kind === "linear") return Math.max(alphabet.text(0).length, alphabet.text(size - 1).length);
+  return labels.reduce((/** @type {number} */ most, /** @type {string} */ one) => Math.max(most, bytesOf(one) - 2), 0);
+}
+
+/** @type {(mechanism: any) => number} bytes within which JSON holds any of its reports */
+function longestReport(mechanism) {
+  if (mechanism.outputs !== null) return longestText(mechanism.outputs);
+  return mechanism.draws === "hash" ? SEED + String(mechanism.support - 1).length : 2 * widthOf(mechanism);
+}
+
+/**
+ * Return how long messages are: as long as the longest, from what each question offers.
+ *
+ * @param {Map<string, any>} questions surveys by name; one alone has none
+ * @returns {number}
+ */
+export function messageBytes(questions) {
+  const longest = [...questions].map(([question, survey]) => {
+    const all = survey.menu().map(({ name, mechanism }) => bytesOf(name) - 2 + longestReport(mechanism));
+    return [question, "0".repeat(Math.max(...all))];
+  });
+  const several = !questions.has("");
+  const mechanism = several ? Object.fromEntries(longest) : longest[0][1];
+  const value = several ? Object.fromEntries(longest.map(([question]) => [question, ""])) : "";
+  return bytesOf({ mechanism, value, report_id: REPORT_ID });
+}
+
+/** @type {(row: object, length: number) => string} as JSON, with blanks up to this length */
+export function padded(row, length) {
+  const missing = length - bytesOf(row);
+  if (missing >= 0) return JSON.stringify(row) + " ".repeat(missing);
+  throw new FreewillError(
+    `a message of ${length - missing} bytes, where all of this survey have ${length}: its length would tell of the ` +
+      "report. Nothing was sent. Was it written by someone else?",
+  );
+}
+
+/** @type {(given: unknown) => void} */
+export function checkSendWithin(given) {
+  if (given === null || checkedInteger("send_within", given, 1) <= MOST_SECONDS) return;
+  throw new FreewillError(`send_within=${given}: must be at most ${MOST_SECONDS} seconds, a week.`);
 }

@@ -23,7 +23,6 @@ from freewill.domain.mechanisms.composed import (
 from freewill.domain.mechanisms.factored import (
     ByAttribute,
     Said,
-    named,
     product_law,
     shared_moments,
 )
@@ -101,17 +100,12 @@ class OfAttributes(Mechanism):
     @property
     def by_name(self) -> dict[str, Mechanism]:
         """The mechanism of each attribute."""
-        return dict(named(self.alphabet, self.parts))
+        return dict(zip(self.alphabet.attributes, self.parts, strict=True))
 
     @property
     def answered(self) -> frozenset[str]:
         """The names of the attributes that reports tell of."""
         return frozenset(n for n, part in self.by_name.items() if not isinstance(part, Silent))
-
-    @classmethod
-    def moments_together(cls, mechanisms: Sequence[Self], theta: FloatArray) -> Sequence[Moments]:
-        """Return the moments of all whose outputs can be listed from one law of all these."""
-        return shared_moments(mechanisms, theta)
 
     def moments(self, theta: FloatArray) -> Moments:
         """Return what a report tells at theta, from the law of all outputs if these are listed."""
@@ -127,6 +121,13 @@ class OfAttributes(Mechanism):
     def audited(self) -> dict[str, list[tuple[Mechanism, Guarantee]]]:
         """Return what is audited of each attribute: its mechanism, and what that promises."""
         return {name: [(part, promised(part))] for name, part in self.by_name.items()}
+
+    def guarantee(self) -> JointGuarantee:
+        """Return the epsilons of the attributes, and their sum, or the largest if one is sent."""
+        parts = [(name, promised(part)) for name, part in self.by_name.items()]
+        each = [(promise, self.alphabet.attributes[name]) for name, promise in parts]
+        total = summed(each) if self.sends == "all" else max(summed([one]) for one in each)
+        return JointGuarantee("ldp", total, parts=tuple(parts))
 
     @classmethod
     def stacked(cls, mechanisms: Sequence[Self], outputs: Sequence[Reports]) -> KroneckerOperator:
@@ -286,12 +287,6 @@ class Each(OfAttributes):
             table = np.moveaxis(inverted.reshape(*columns.shape[:-1], -1), -1, axis)
         return np.ascontiguousarray(table).ravel()
 
-    def guarantee(self) -> JointGuarantee:
-        """Return the sum of all epsilons, never understated, and those of the attributes."""
-        parts = [(name, promised(part)) for name, part in self.by_name.items()]
-        total = summed([(promise, self.alphabet.attributes[name]) for name, promise in parts])
-        return JointGuarantee("ldp", total, parts=tuple(parts))
-
 
 def _inverted(part: Mechanism, rows: FloatArray) -> FloatArray | None:
     """Return what the inverse of a part makes of rows, which do not sum to 1; None without one.
@@ -325,11 +320,11 @@ def attribute_parts(
             f"fw.Each(age=mechanism, vote=mechanism), behind a product if you like."
         )
     parts = dict(tables[0]) if tables else {}
-    for name, part in named.items():
-        if name in parts:
-            raise ParameterError(f"{kind} with {shown(name)} twice: name each attribute once.")
-        parts[name] = part
-    parts = {name: checked_inner(part, f"{kind}, {name!r}") for name, part in parts.items()}
+    twice = [name for name in named if name in parts]
+    if twice:
+        raise ParameterError(f"{kind} with {shown(twice[0])} twice: name each attribute once.")
+    every = {**parts, **named}.items()
+    parts = {name: checked_inner(part, f"{kind}, {name!r}") for name, part in every}
     if products:
         alphabet = products[0]
     else:

@@ -12,8 +12,8 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism
+from freewill.domain.mechanisms.longitudinal import TwoStep
 from freewill.domain.mechanisms.parameters import checked_whole
-from freewill.domain.mechanisms.two_step import TwoStep
 from freewill.domain.packed_outputs import Records
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.base import Operator
@@ -67,7 +67,7 @@ class Repeated(Mechanism):
                 f"{inner} promises {inner.guarantee()}, which several reports do not add up to: "
                 f"expected a mechanism that promises an epsilon."
             )
-        Records((inner.output_space,))
+        self.output_space  # noqa: B018
 
     @property
     def alphabet(self) -> Alphabet:
