@@ -13,7 +13,7 @@ What cannot be found: a choice that depends on two attributes together and on ne
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,8 +48,7 @@ class AttributeChoice(GroupChoice):
         return f"chosen {self.direction} ({self.attribute})"
 
 
-@dataclass(frozen=True, eq=False)
-class Chosen:
+class Chosen(NamedTuple):
     """What was chosen for one question: the mechanisms by name, and which each report is of."""
 
     question: str
