@@ -415,7 +415,7 @@ def application(
                 scope["path_params"] = {"survey": match[1]}
                 await collector.uploads(scope, receive, send)
             else:
-                await routed(scope, receive, answers.with_safe_headers(send))
+                await routed(scope, receive, answers.with_headers(send, answers.SAFE_HEADERS))
         except asyncio.CancelledError:
             # The server ends, and has waited for this long enough.
             with contextlib.suppress(RuntimeError):
