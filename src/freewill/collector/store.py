@@ -212,11 +212,12 @@ class Store:
             rows = list(chain.from_iterable(upload.rows for upload in uploads))
             keys = keys_of(self._heads, rows)
             late = any(upload.survey in closed for upload in uploads)
-            known = self._ids.known(keys)
+            ordered = np.sort(keys)
+            known = self._ids.known(ordered)
             # Nearly always all are new.
-            if not late and not known and len({*keys.tolist()}) == len(keys):
+            if not late and not known and (ordered[1:] > ordered[:-1]).all():
                 outcomes: list[Outcome] = [Stored(len(upload.rows), 0) for upload in uploads]
-                self._ids.add(keys)
+                self._ids.add(ordered)
             else:
                 outcomes, rows = self._sorted_out(uploads, keys, known, closed)
             if rows:
