@@ -122,7 +122,7 @@ class Collector:
         intake = self.addresses.asked_now(found)
         with self.store.view() as view:
             closed = self.store.survey(view, intake.id).closed
-        logged = self.store.logged(intake.id)._asdict()
+        logged = self.store.logged[intake.id]._asdict()
         head = json_bytes({"id": intake.id, "closed": closed, "public": self.public, "log": logged})
         body = head[:-1] + b',"explained":' + intake.explained + b',"survey":' + intake.spec + b"}"
         return Response(body, media_type=JSON)
