@@ -32,14 +32,7 @@ from freewill.stats.estimators.gibu import gibu
 from freewill.stats.estimators.methods import Method
 from freewill.stats.evidence import Evidence, by_attribute, checked_evidence, names_of, some_of
 from freewill.stats.functionals import checked_level
-from freewill.stats.information import (
-    FEW,
-    OneStep,
-    fit_of,
-    marginal_fits,
-    several_people,
-    split_of,
-)
+from freewill.stats.information import FEW, OneStep, fit_of, marginal_fits, several_people, split_of
 from freewill.stats.intervals import intervals as intervals_of
 from freewill.stats.laws.check import FitCheck, check_fit, free_attributes
 from freewill.stats.shrink import ShrunkEstimate, shrink
