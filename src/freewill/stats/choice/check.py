@@ -39,16 +39,7 @@ _CUTS = 400
 _MOST_LABELS = 3
 _STRAIGHT = 0.5
 """Share of a preference's variance that a slope must explain to be called a direction."""
-_COMPASS = (
-    "east",
-    "north-east",
-    "north",
-    "north-west",
-    "west",
-    "south-west",
-    "south",
-    "south-east",
-)
+_COMPASS = "east", "north-east", "north", "north-west", "west", "south-west", "south", "south-east"
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,14 +94,9 @@ class Scores:
         return np.concatenate([self.smooth, self.moved])
 
     @cached_property
-    def _known(self) -> dict[int, tuple[FloatArray, FloatArray]]:
-        return {}
-
-    def _through(self, place: int) -> tuple[FloatArray, FloatArray]:
-        """Return K_m D and C K_m D of a group for all differences, computed once."""
-        if place not in self._known:
-            self._known[place] = self._products(place, self._rows)
-        return self._known[place]
+    def _through(self) -> list[tuple[FloatArray, FloatArray]]:
+        """K_m D and C K_m D of each group, for all differences."""
+        return [self._products(place, self._rows) for place in range(len(self.slopes))]
 
     def _products(self, place: int, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         information = self.fit.information
@@ -119,7 +105,7 @@ class Scores:
 
     def test(self, sample: Sample) -> tuple[float, FloatArray] | None:
         """Return the p-value of people and their tilt; None where rounding is all there is."""
-        score, variance = self._scored(sample, self._rows, self._through)
+        score, variance = self._scored(sample, self._rows, self._through.__getitem__)
         many = len(self.smooth)
         if not np.isfinite(variance).all():
             return None
