@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.stats.choice.attributes import chosen_for, evidence_counts, told_of
+from freewill.stats.choice.check import chosen_for, evidence_counts, told_of
 from freewill.stats.information import OneStep
 from record_cases import crowd, some_truth, three_ways
 
