@@ -135,6 +135,7 @@ from freewill.stats.fit import Fit as Fit
 from freewill.stats.fit import fit as fit
 from freewill.stats.fit import one_step as one_step
 from freewill.stats.forged import SetAside as SetAside
+from freewill.stats.functionals import Functionals as Functionals
 from freewill.stats.groups import Group as Group
 from freewill.stats.independence import Independence as Independence
 from freewill.stats.independence import independent as independent
@@ -162,6 +163,5 @@ from freewill.stats.smooth import SmoothEstimate as SmoothEstimate
 from freewill.stats.smooth import smooth as smooth
 from freewill.stats.trend import Trend as Trend
 from freewill.stats.trend import trend as trend
-from freewill.stats.weights import Functionals as Functionals
 
 __version__: str

@@ -26,7 +26,7 @@ from freewill.collector.answers import JSON, RefusedError, allowing, given_once
 from freewill.collector.database import StoreError
 from freewill.collector.estimates import Estimates, Live, asked_for
 from freewill.collector.intake import Found, Uploads, addresses_of
-from freewill.collector.journal import Health, metrics_text
+from freewill.collector.journal import metrics_text
 from freewill.collector.openapi import CSV, DAYS, PARQUET, SURVEY, TEXT, Operation, handlers_of
 from freewill.collector.planning import plan_of, question_of
 from freewill.collector.questions import Subject, days_asked, subject_of
@@ -88,7 +88,6 @@ class Collector:
         self.releases = Releases(store, offered if public else (), self.rule, min_people)
         self.writer, self.estimates = Writer(store), Estimates(Live(store), min_people)
         self.published = Estimates(self.releases, min_people)
-        self.health_of = Health(store, self.writer)
         self.uploads = Uploads(self.addresses, self.writer, refused=self.refused)
         self.refusals = Counter[tuple[int, str]]()
         """By status and reason: words of ours, none that was sent."""
@@ -280,7 +279,7 @@ class Collector:
 
         For load balancers (readiness). 503 while they cannot, and while the server stops.
         """
-        if fault := await self.health_of.fault():
+        if fault := await self.writer.fault():
             raise fault
         return {"status": "ok", "surveys": len(self.addresses.served)}
 

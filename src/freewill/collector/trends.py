@@ -14,9 +14,8 @@ from freewill.domain.survey import Survey
 from freewill.errors import FreewillError, closest, several, shown
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, with_periods
-from freewill.stats.functionals import of_groups, values
+from freewill.stats.functionals import Functionals, of_groups, values
 from freewill.stats.trend import trend
-from freewill.stats.weights import Functionals
 
 if TYPE_CHECKING:
     from freewill.collector.estimates import Estimates

@@ -1,6 +1,6 @@
 """A survey of several questions, each with an alphabet and mechanisms of its own."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
@@ -82,11 +82,6 @@ class Questionnaire(Survey):
         """The mechanism by which all answers of a person are reported."""
         asked: Any = self.mechanisms[ANSWERS]
         return asked  # type: ignore[no-any-return]
-
-    @property
-    def _called(self) -> Iterable[str]:
-        """None: each question has names of its own."""
-        return ()
 
     def chosen(self, choices: Mapping[str, str] | None = None, /, **named: str) -> Any:
         """Return the mechanism of a person who chose so, by the names on offer."""

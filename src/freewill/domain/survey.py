@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -314,7 +314,8 @@ class Survey(SurveyTexts, Presented):
             checked_text(text, f"description of {name!r}:", LONGEST_TEXT, SurveyError)
         within = checked_send_within(self.send_within)
         vars(self).update(descriptions=MappingProxyType(described), send_within=within)
-        self._check_added(self.alphabet, self._called)
+        # Of several questions, each has names of its own.
+        self._check_added(self.alphabet, () if hasattr(self, "questions") else self.mechanisms)
 
     def __hash__(self) -> int:
         return hash(tuple((name, mechanism.id) for name, mechanism in self.mechanisms.items()))
@@ -328,11 +329,6 @@ class Survey(SurveyTexts, Presented):
     def cover(self) -> Cover | None:
         """The cover of the choices, where which mechanism is used is drawn, too (`fw.Cover`)."""
         return self.mechanisms if isinstance(self.mechanisms, Cover) else None
-
-    @property
-    def _called(self) -> Iterable[str]:
-        """The names of mechanisms that people are shown."""
-        return self.mechanisms
 
     def find(self, name: str) -> Mechanism:
         """Return the mechanism of this name or id."""
@@ -490,8 +486,5 @@ class Survey(SurveyTexts, Presented):
         content = json.dumps(self.for_devices(), indent=2, allow_nan=False).encode() + b"\n"
         advice = "Nothing was written, for nothing could read it. Take a coarser alphabet."
         refuse_beyond(SURVEY_FILE_BYTES, len(content), f"survey {path}", advice, SurveyError)
-        try:
-            with whole_file(path) as part:
-                part.write_bytes(content)
-        except OSError as error:
-            raise SurveyError(f"{path} cannot be written: {why(error)}.") from None
+        with whole_file(path, error=SurveyError) as part:
+            part.write_bytes(content)

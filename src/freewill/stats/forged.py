@@ -13,15 +13,10 @@ from freewill.errors import EvidenceError, printable, several
 from freewill.numeric.operators.around import AtomOperator
 from freewill.numeric.operators.base import DenseOperator, Operator
 from freewill.numeric.solvers import columns, interior, passes
+from freewill.numeric.solvers.conjugate import AtomSystem, System
+from freewill.numeric.solvers.interior import DenseSystem, rows_beside, structured_system
 from freewill.numeric.solvers.likelihood import Certificate, Likelihood, Solution, Status, Trace
 from freewill.numeric.solvers.passes import Passes
-from freewill.numeric.solvers.systems import (
-    AtomSystem,
-    DenseSystem,
-    System,
-    rows_beside,
-    structured_system,
-)
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, refuse_nobody, refuse_unheld

@@ -12,6 +12,7 @@ from freewill.domain.mechanisms.randomised_response import Identity
 from freewill.errors import EvidenceError, ParameterError, several
 from freewill.numeric.operators.base import StackOperator
 from freewill.numeric.solvers import interior
+from freewill.numeric.solvers.interior import dense_system
 from freewill.numeric.solvers.likelihood import (
     Likelihood,
     OnStep,
@@ -20,7 +21,6 @@ from freewill.numeric.solvers.likelihood import (
     compact,
     one_blas_thread,
 )
-from freewill.numeric.solvers.systems import dense_system
 from freewill.stats.estimators.estimate import (
     Estimate,
     checked_run,

@@ -50,10 +50,10 @@ from freewill.stats.evidence import (
     names_of,
     refuse_combinations,
 )
+from freewill.stats.functionals import Weights
 from freewill.stats.groups import name_of
 from freewill.stats.information import Estimated, OneStep, Shape, information_at, pulled, split_of
 from freewill.stats.intervals import Intervals, answered, band, intervals_about
-from freewill.stats.weights import Weights
 
 _ROUNDING = 1e-10
 """An error that is less of what is added up is rounding."""
