@@ -74,7 +74,7 @@ from freewill.domain.metrics import emd as emd
 from freewill.domain.metrics import kl as kl
 from freewill.domain.metrics import l2 as l2
 from freewill.domain.metrics import total_variation as total_variation
-from freewill.domain.questionnaire import Questionnaire as Questionnaire
+from freewill.domain.survey import Questionnaire as Questionnaire
 from freewill.domain.survey import Survey as Survey
 from freewill.domain.survey_log import verify_log as verify_log
 from freewill.errors import AlphabetError as AlphabetError
@@ -135,6 +135,7 @@ from freewill.stats.fit import Fit as Fit
 from freewill.stats.fit import fit as fit
 from freewill.stats.fit import one_step as one_step
 from freewill.stats.forged import SetAside as SetAside
+from freewill.stats.functionals import Functionals as Functionals
 from freewill.stats.groups import Group as Group
 from freewill.stats.independence import Independence as Independence
 from freewill.stats.independence import independent as independent
@@ -162,6 +163,5 @@ from freewill.stats.smooth import SmoothEstimate as SmoothEstimate
 from freewill.stats.smooth import smooth as smooth
 from freewill.stats.trend import Trend as Trend
 from freewill.stats.trend import trend as trend
-from freewill.stats.weights import Functionals as Functionals
 
 __version__: str

@@ -3,12 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import typer
 
 from freewill.cli.options import integral, option
+from freewill.cli.questions import parse_of
 from freewill.cli.show import remark, say, say_json
 from freewill.cli.standard import DASH, check_target
 from freewill.core.progress import Show, progress, towards
@@ -60,6 +62,7 @@ Rows = Annotated[
     integral("Number of rows to print: the largest values or the latest periods; 0 prints all.", 0),
 ]
 Picture = Annotated[Path | None, option("Write a picture to this file: .png, .svg or .pdf.")]
+Of = StrEnum("Of", ["SHARES", "MEAN", "MEDIAN", "QUARTILES", "CDF"])
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,17 @@ def watching(show: Show, goal: float) -> OnStep:
     return on_step
 
 
+def asked_of(
+    of: str, bins: int | None, level: float, plot: Path | None, inputs: list[str], table: str | None
+) -> tuple[str, ...]:
+    """Refuse, before the work, what cannot be compared or drawn; return the questions wanted."""
+    if bins is not None and of != Of.SHARES:
+        raise ParameterError(f"--bins {bins} merges values, and --of {of} has none: leave out one.")
+    check_level(level)
+    check_picture(plot, inputs)
+    return parse_of(table, "--table")
+
+
 def check_level(level: float) -> None:
     """Refuse a confidence level that is none."""
     if not 0 < level < 1:
@@ -127,6 +141,19 @@ def groups_of(bins: int | None, alphabet: Alphabet) -> Groups:
             f"Leave it out."
         )
     return coarser(alphabet, bins)
+
+
+def checked_groups(of: Of, bins: int | None, alphabet: Alphabet) -> Groups:
+    """Return what shares are of; refuse, before the work, what this alphabet does not allow."""
+    groups = groups_of(bins, alphabet)
+    line = len(alphabet.axes) == 1 and alphabet.plane is not None
+    if of in (Of.CDF, Of.MEDIAN, Of.QUARTILES) and not line:
+        raise ParameterError(f"--of {of} on {alphabet}: expected numbers in a row.")
+    if of == Of.MEAN and not has_raster(alphabet):
+        raise ParameterError(f"--of mean of {alphabet}: they are names, and have no mean.")
+    if of != Of.MEAN:
+        refuse_many_shares(groups, bins, "{:,} differences")
+    return groups
 
 
 def refuse_many_shares(groups: Groups, bins: int | None, what: str) -> None:

@@ -56,9 +56,9 @@ def estimate(
     method: Annotated[
         str,
         option(
-            "gibu, em, smooth, shrink, one-step, choice-aware, robust, inversion, ibu, debias; "
-            "over many mechanisms inversion-m, inversion-r, ibu-m, ibu-r, debias-m, debias-r (the "
-            "paper's [INV]M, [IBU]R, [RAP]M ... work too).",
+            "gibu, em, smooth, shrink, one-step, choice-aware or robust; or inversion, ibu or "
+            "debias, which take one mechanism: for several, add -m to average the mechanisms or -r "
+            "to average the results, as in inversion-m. The paper's names, as [INV]M, work too.",
             "--method",
             "-m",
         ),
@@ -69,12 +69,15 @@ def estimate(
     post: Annotated[
         Post | None, option("How inversion and debias remove negative shares (default: project).")
     ] = None,
-    tol: Annotated[float | None, numeric("Gap to certify (default: 0.01 / people).")] = None,
+    tol: Annotated[
+        float | None,
+        numeric("Stop when the gap is certified to be at most this (default: 0.01 / people)."),
+    ] = None,
     delta: Annotated[
         float | None,
         numeric(
-            "Stop em when a step increases the log-likelihood by less than this; ibu then "
-            "iterates as em does."
+            "Stop em when a step increases the log-likelihood by less than this. With it, ibu "
+            "takes the steps of em, too."
         ),
     ] = None,
     max_steps: Annotated[int | None, integral("Largest number of steps.", 1)] = None,
@@ -130,22 +133,15 @@ def estimate(
     """
     to_screen = str(geojson) == DASH
     analysis.only_one(json=as_json, csv=as_csv, **{"geojson -": to_screen})
-    _check_targets(geojson, plot, plot_choice, analysis.inputs_of(sources, survey))
     options = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
     chosen = AnyMethod.parse(method, **options)
+    _check_targets(geojson, plot, plot_choice, analysis.inputs_of(sources, survey), chosen)
     _check_intervals(intervals, level, joint)
-    if plot_choice is not None and chosen.estimator != "choice-aware":
-        raise ParameterError(
-            f"--plot-choice draws who chooses what, which {chosen.label} does not tell: add "
-            f"--method choice-aware."
-        )
     confidence = _LEVEL if level is None else level
     among, wanted = parse_given(given), parse_of(of)
     needed = needed_questions(wanted, among)
-    with evidence_of(sources, survey, engine, strict=strict, only=only, of=needed) as (
-        evidence,
-        left_out,
-    ):
+    with evidence_of(sources, survey, engine, strict=strict, only=only, of=needed) as read:
+        evidence, left_out = read
         records = bool(among or attributes_of(evidence.alphabet))
         if records:
             _refuse_of_one_question(bins=bins, geojson=geojson, plot_choice=plot_choice)
@@ -223,7 +219,11 @@ def _distribution(
 
 
 def _check_targets(
-    geojson: Path | None, plot: Path | None, plot_choice: Path | None, inputs: list[str]
+    geojson: Path | None,
+    plot: Path | None,
+    plot_choice: Path | None,
+    inputs: list[str],
+    method: AnyMethod,
 ) -> None:
     """Refuse, before the work, a map or a picture that could not be written, or over an input."""
     if geojson is not None:
@@ -232,6 +232,11 @@ def _check_targets(
     analysis.check_picture(plot_choice, inputs, "--plot-choice")
     if plot is not None and plot == plot_choice:
         raise ParameterError(f"--plot and --plot-choice are both {plot}: expected two files.")
+    if plot_choice is not None and method.estimator != "choice-aware":
+        raise ParameterError(
+            f"--plot-choice draws who chooses what, which {method.label} does not tell: add "
+            f"--method choice-aware."
+        )
 
 
 def _check_pictures(evidence: Evidence, geojson: Path | None, plot_choice: Path | None) -> None:
@@ -254,13 +259,11 @@ def _draw(
     under: Any,
 ) -> None:
     """Write the picture: of one question, or of several a heat map or bars beside everybody's."""
-    if isinstance(shares, Distribution):
-        from freewill.present.records import picture_of  # noqa: PLC0415
+    from freewill.present.plots import picture, picture_of  # noqa: PLC0415
 
+    if isinstance(shares, Distribution):
         picture_of(shares, path=path, title=title, intervals=sure)
     else:
-        from freewill.present.plots import picture  # noqa: PLC0415
-
         looks = {"intervals": sure, "merged": shares.groups, "background": under}
         picture(shares.estimate, path=path, title=title, **looks)
     analysis.say_drawn(path)
@@ -383,10 +386,7 @@ def _show_records(asked: Distribution, sure: Intervals | None, rows: int) -> Non
     if asked.is_small_table:
         cross = asked.cross() if sure is None else asked.cross(sure.level, sure.joint)
         heads = [" by ".join(cross.attributes), *cross.columns, ALL]
-        lines = [
-            [name, *(cross.cell(row, column) for column in range(len(heads) - 1))]
-            for row, name in enumerate([*cross.rows, ALL])
-        ]
+        lines = [[name, *cross.row(row)] for row, name in enumerate([*cross.rows, ALL])]
         table(heads, lines, numbers=range(1, len(heads)))
         return
     places = asked.largest(rows or len(asked))

@@ -11,7 +11,7 @@ from freewill.cli.standard import check_target
 from freewill.collector.verify import collector_at
 from freewill.core.files import whole_file
 from freewill.domain.survey import Survey
-from freewill.errors import ParameterError, first_line, raised_as, shown, why
+from freewill.errors import ParameterError, first_line, raised_as, shown
 
 _QUIET = 4
 """Modules of white around it, which ISO 18004 asks for."""
@@ -75,8 +75,5 @@ def write_qr(address: str, path: Path) -> None:
         raise ParameterError(f"{shown(address)} is too long for a QR code.") from None
     kind = path.suffix[1:].lower()
     texts = {"title": address, "svgclass": None, "lineclass": None} if kind == "svg" else {}
-    try:
-        with whole_file(path) as part, part.open("wb") as file:
-            code.save(file, kind=kind, border=_QUIET, scale=_SCALE, light="white", **texts)
-    except OSError as error:
-        raise ParameterError(f"{path} cannot be written: {why(error)}.") from None
+    with whole_file(path, error=ParameterError) as part, part.open("wb") as file:
+        code.save(file, kind=kind, border=_QUIET, scale=_SCALE, light="white", **texts)

@@ -40,8 +40,7 @@ from freewill.collector.trends import asked_of, trend_of
 from freewill.collector.writer import Writer
 from freewill.core.presented import json_bytes
 from freewill.core.texts import whole
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import shown
 from freewill.io.evidence_file import save_evidence
 

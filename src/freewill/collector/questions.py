@@ -19,8 +19,7 @@ from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, attributes_of, has_raster
 from freewill.domain.alphabets.groups import Groups, Values, checked_plane, coarser
 from freewill.domain.mechanisms.asked import JOINED
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import EvidenceError, closest, several, shown
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.evidence import Evidence

@@ -26,8 +26,7 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, several
 from freewill.present.rounding import rounded_document, rounded_down
-from freewill.stats.fit import Fit, fit
-from freewill.stats.noisy_counts import noisy_evidence, noisy_fit
+from freewill.stats.fit import Fit, NoisyFit, fit, noisy_evidence
 
 MOST_CELLS = 1 << 16
 """Possible reports of all mechanisms up to which each is counted with noise."""
@@ -210,7 +209,7 @@ class Releases:
 
     def fit(self, evidence: Any, start: Any) -> Fit:
         """Fit a distribution to what is published."""
-        return fit(evidence, start=start) if self.exact else noisy_fit(evidence, start)
+        return fit(evidence, start=start) if self.exact else NoisyFit(evidence, start)
 
     def people(self, many: int) -> int:
         """Return a number of people as it is shown: rounded down, unless it has noise."""

@@ -197,11 +197,8 @@ def _read_seen(path: Path, root: str) -> tuple[int, str] | None:
 
 def _write_seen(path: Path, found: Verified) -> None:
     content = {"collector": found.collector, "number": found.number, "head": found.head}
-    try:
-        with whole_file(path) as part:
-            part.write_text(json.dumps(content) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ParameterError(f"{path} cannot be written: {why(error)}.") from None
+    with whole_file(path, error=ParameterError) as part:
+        part.write_text(json.dumps(content) + "\n", encoding="utf-8")
 
 
 class _Here(HTTPRedirectHandler):

@@ -30,15 +30,7 @@ from freewill.domain.alphabets.product import alphabet_from_spec
 from freewill.domain.mechanisms.asked import Asked
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
-from freewill.errors import (
-    EvidenceError,
-    FreewillError,
-    first_line,
-    raised_as,
-    several,
-    shown,
-    why,
-)
+from freewill.errors import EvidenceError, FreewillError, first_line, raised_as, several, shown
 from freewill.io.files import EVIDENCE_KEY, type_family
 from freewill.io.parquet_pages import refuse_bombs
 from freewill.stats.collect import refuse_impossible
@@ -141,30 +133,27 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     parts = [("", evidence)]
     if evidence.periods:
         parts = [(prefix_of(n), period.evidence) for n, period in enumerate(evidence.periods)]
-    try:
-        with (
-            whole_file(path) as part,
-            parquet.ParquetWriter(
-                part,
-                schema,
-                compression="zstd",
-                write_page_checksum=True,
-                # Wide bits hardly repeat; and of values as they are, their bytes are known.
-                use_dictionary=["mechanism"],
-            ) as file,
-        ):
-            for prefix, own in parts:
-                for block in gathered(own.blocks()):
-                    space, rows = mechanisms[block.mechanism].output_space, len(block.outputs)
-                    filled = {
-                        "mechanism": pa.repeat(pa.scalar(prefix + block.mechanism), rows),
-                        space.column: space.encode(block.outputs),
-                        "count": pa.array(block.numbers),
-                    }
-                    columns = [filled.get(f.name, pa.nulls(rows, f.type)) for f in schema]
-                    file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
-    except OSError as error:
-        raise EvidenceError(f"{path} cannot be written: {why(error)}.") from None
+    with (
+        whole_file(path, error=EvidenceError) as part,
+        parquet.ParquetWriter(
+            part,
+            schema,
+            compression="zstd",
+            write_page_checksum=True,
+            # Wide bits hardly repeat; and of values as they are, their bytes are known.
+            use_dictionary=["mechanism"],
+        ) as file,
+    ):
+        for prefix, own in parts:
+            for block in gathered(own.blocks()):
+                space, rows = mechanisms[block.mechanism].output_space, len(block.outputs)
+                filled = {
+                    "mechanism": pa.repeat(pa.scalar(prefix + block.mechanism), rows),
+                    space.column: space.encode(block.outputs),
+                    "count": pa.array(block.numbers),
+                }
+                columns = [filled.get(f.name, pa.nulls(rows, f.type)) for f in schema]
+                file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
 
 
 def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:

@@ -13,15 +13,14 @@ from freewill.core.presented import Presented
 from freewill.core.types import FloatArray, IntArray, numbers
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.asked import JOINED
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import ParameterError, SurveyError, closest, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.estimators.estimate import Estimate
+from freewill.stats.functionals import Weights
 from freewill.stats.information import DENSE, FEW
 from freewill.stats.planning.design import MOST_PEOPLE, REACH, SIZES, Design, needed_for_interval
 from freewill.stats.planning.truths import checked_truths, checked_weights, is_emd
-from freewill.stats.weights import Weights
 
 _USUAL = tuple(size for size in SIZES if 100 <= size <= 10**6)
 _SCREENED = 0.2
