@@ -20,12 +20,7 @@ from freewill.domain.mechanisms.composed import (
     read_inner,
     summed,
 )
-from freewill.domain.mechanisms.factored import (
-    ByAttribute,
-    Said,
-    product_law,
-    shared_moments,
-)
+from freewill.domain.mechanisms.factored import ByAttribute, Said, product_law, shared_moments
 from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import NOTHING
