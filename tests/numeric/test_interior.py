@@ -6,6 +6,7 @@ import pytest
 import freewill as fw
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import interior
+from freewill.numeric.solvers.interior import DenseSystem
 from freewill.numeric.solvers.likelihood import (
     Likelihood,
     Status,
@@ -16,7 +17,6 @@ from freewill.numeric.solvers.likelihood import (
     gap_of,
     pulled_inside,
 )
-from freewill.numeric.solvers.systems import DenseSystem
 from freewill.stats.estimators.estimate import likelihood_of
 from problems import MIXTURES, random_truth, simulated
 

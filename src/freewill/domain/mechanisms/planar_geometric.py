@@ -17,9 +17,7 @@ from freewill.domain.mechanisms.parameters import check_plane
 from freewill.errors import ParameterError
 from freewill.numeric.operators.around import KeptOperator, log_sums
 from freewill.numeric.operators.base import DenseOperator, Operator
-from freewill.numeric.operators.convolution import ConvolutionOperator
-from freewill.numeric.operators.folded_kernel import FoldedKernel
-from freewill.numeric.operators.planar_rows import planar_rows
+from freewill.numeric.operators.convolution import ConvolutionOperator, FoldedKernel, planar_rows
 from freewill.numeric.quadrature import gauss
 
 _NEGLIGIBLE = 50.0

@@ -216,7 +216,8 @@ def _keys_in_use(
             f"away, or move the files."
         )
     used = [name for name in names if present[name]]
-    for report, value in columns.pairs:
+    for _, *pair in columns.fields:
+        report, value = (columns.inner[name] for name in pair)
         if report in used and value in used:
             # Lines of several files may differ, as long as each has one of the two.
             frame = _one_of_two(frame, session, what, report, value)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from freewill.core.types import BoolArray, FloatArray, IntArray, slices
 from freewill.numeric.solvers import interior
+from freewill.numeric.solvers.interior import DenseSystem
 from freewill.numeric.solvers.likelihood import (
     POOR,
     Certificate,
@@ -22,7 +23,6 @@ from freewill.numeric.solvers.likelihood import (
     pulled_inside,
 )
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
-from freewill.numeric.solvers.systems import DenseSystem
 
 _BUDGET = 1 << 30
 """Bytes for the entries of the columns in use; beyond that they are looked up each time."""

@@ -13,17 +13,16 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.base import Operator, RowNumbers, Structure, parts_of
 from freewill.numeric.solvers import columns, interior, passes
-from freewill.numeric.solvers.likelihood import OnStep, Solution, Status, compact, one_blas_thread
-from freewill.numeric.solvers.systems import (
+from freewill.numeric.solvers.conjugate import System, conjugate_system
+from freewill.numeric.solvers.interior import (
     CROWD,
-    System,
-    conjugate_system,
     dense_system,
     on_few_lines,
     rows_beside,
     sooner_by_structure,
     structured_system,
 )
+from freewill.numeric.solvers.likelihood import OnStep, Solution, Status, compact, one_blas_thread
 from freewill.stats.estimators.estimate import (
     Estimate,
     Start,

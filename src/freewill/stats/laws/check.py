@@ -315,10 +315,7 @@ class GroupFit:
         share = f"holds {self.share:.0%} of the information"
         return "; ".join([*self._epsilon_sent, *outputs, share])
 
-    @property
-    def words(self) -> str:
-        """What it sends, in words."""
-        return str(self)
+    words = property(__str__, doc="What it sends, in words.")
 
     @property
     def blame(self) -> str:
