@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from freewill.core.presented import Presented
-from freewill.core.types import VECTOR_BYTES, FloatArray, IntArray, checked_people, people_in
+from freewill.core.types import VECTOR_BYTES, FloatArray, IntArray, checked_people
 from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.domain.mechanisms.base import Mechanism, stacked_operators
 from freewill.errors import EvidenceError, closest, several, shown
@@ -74,9 +74,7 @@ class Evidence(Presented):
     @cached_property
     def people(self) -> int:
         """How many people reported, n."""
-        counted = [np.empty(0, dtype=np.int64), *(one.table[1] for one in self.groups if one.table)]
-        streams = (stream.people for group in self.groups for stream in group.streams)
-        return people_in(np.concatenate(counted)) + sum(streams)
+        return sum(group.people for group in self.groups)
 
     @property
     def held(self) -> bool:
@@ -286,8 +284,6 @@ def merge(several: Iterable[Evidence]) -> Evidence:
         for group in evidence.groups:
             by_id.setdefault(group.mechanism.id, []).append(group)
     total = assemble(alphabet, [_joined(same) for same in by_id.values()], united(all_of_them))
-    if not any(one.periods for one in all_of_them):
-        return total
     return replace(total, periods=_united_periods(all_of_them))
 
 
