@@ -112,9 +112,7 @@ function scaleBar(width) {
 }
 
 /** @param {number} edge */
-function degrees(edge) {
-  return words.pointed(`${Number(edge.toFixed(4))}°`);
-}
+const degrees = (edge) => words.pointed(`${Number(edge.toFixed(4))}°`);
 
 /** @param {number} length */
 function kilometres(length) {

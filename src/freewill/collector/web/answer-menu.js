@@ -166,6 +166,4 @@ function missing(names) {
 }
 
 /** @type {(text: string) => HTMLElement} not told by its colour alone */
-export function warning(text) {
-  return make("p", { class: "warning" }, make("span", { "aria-hidden": "true" }, "⚠ "), text);
-}
+export const warning = (text) => make("p", { class: "warning" }, make("span", { "aria-hidden": "true" }, "⚠ "), text);

@@ -108,9 +108,7 @@ function ofLabels(survey, over, law, marked, sets) {
 }
 
 /** @type {(several: (Drawn | null)[]) => number} the highest chance of several pictures, a scale for all */
-export function highest(several) {
-  return Math.max(...several.flatMap((drawn) => drawn?.chances ?? []), 0);
-}
+export const highest = (several) => Math.max(...several.flatMap((drawn) => drawn?.chances ?? []), 0);
 
 /** @type {(drawn: Drawn & {caption: string, notes: string[]}, top: number) => HTMLElement} of a person's own value */
 export function figure(drawn, top) {
@@ -119,9 +117,7 @@ export function figure(drawn, top) {
 }
 
 /** @type {(drawn: Drawn, top: number) => HTMLElement} what has the chance `top` is drawn as long, as high or as dark as can be */
-export function chart(drawn, top) {
-  return { labels: rows, line: bars, map: shades }[drawn.kind](drawn, top);
-}
+export const chart = (drawn, top) => ({ labels: rows, line: bars, map: shades })[drawn.kind](drawn, top);
 
 /** @type {(drawn: Drawn, top: number) => HTMLElement} */
 function rows({ chances, marked, names = [] }, top) {

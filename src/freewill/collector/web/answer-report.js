@@ -32,9 +32,7 @@ export function madeBy(survey, row) {
 }
 
 /** @type {(member: any) => string} */
-function usedWords({ epsilon }) {
-  return filled(TEXTS.strength.used, { epsilon: epsilonText(epsilon) });
-}
+const usedWords = ({ epsilon }) => filled(TEXTS.strength.used, { epsilon: epsilonText(epsilon) });
 
 /** @type {(survey: Survey, row: ReportRow) => string} a protection by its name and, of a family, epsilon */
 export function protectionName(survey, row) {

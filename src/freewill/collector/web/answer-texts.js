@@ -68,9 +68,7 @@ function nameOf(tag) {
 }
 
 /** @type {(tag: string) => "ltr" | "rtl"} */
-function directionOf(tag) {
-  return LEFTWARDS.includes(tag.toLowerCase().split("-")[0]) ? "rtl" : "ltr";
-}
+const directionOf = (tag) => (LEFTWARDS.includes(tag.toLowerCase().split("-")[0]) ? "rtl" : "ltr");
 
 /**
  * Return a text of the survey, or of a question: as it is translated, or as it stands.
@@ -100,9 +98,7 @@ export function shown(said) {
 }
 
 /** @type {(survey: any, name: string) => Said} a protection as people read it; what is sent stays as it is */
-export function nameSaid(survey, name) {
-  return /** @type {Said} */ (told(survey, "names", name, name));
-}
+export const nameSaid = (survey, name) => /** @type {Said} */ (told(survey, "names", name, name));
 
 /** @type {(survey: any, alphabet: any, index: number) => Said} a value as people read it */
 export function valueSaid(survey, alphabet, index) {
@@ -119,9 +115,7 @@ export function dayText(day) {
 }
 
 /** @type {(epsilon: number) => string} */
-export function epsilonText(epsilon) {
-  return words.inDigits(epsilon, 4, "up");
-}
+export const epsilonText = (epsilon) => words.inDigits(epsilon, 4, "up");
 
 /** @type {(text: string) => string} the coordinates of a cell */
 export function pointText(text) {
@@ -135,14 +129,10 @@ export function valueShown(survey, alphabet, index) {
 }
 
 /** @type {(survey: any, name: string) => HTMLElement} */
-export function nameShown(survey, name) {
-  return /** @type {HTMLElement} */ (shown(nameSaid(survey, name)));
-}
+export const nameShown = (survey, name) => /** @type {HTMLElement} */ (shown(nameSaid(survey, name)));
 
 /** @type {(survey: any, name: string) => Said} what a question of several asks, or else its name */
-export function questionSaid(survey, name) {
-  return told(survey, "question") ?? { text: name, lang: null };
-}
+export const questionSaid = (survey, name) => told(survey, "question") ?? { text: name, lang: null };
 
 import TEXTS from "./answer-texts.js";
 
@@ -223,6 +213,4 @@ export function failed(error) {
 }
 
 /** @type {(text: string) => HTMLElement | null} what a program says for those who look after it, in English */
-export function foreign(text) {
-  return text ? make("p", { lang: "en", dir: "ltr" }, text) : null;
-}
+export const foreign = (text) => (text ? make("p", { lang: "en", dir: "ltr" }, text) : null);

@@ -25,9 +25,7 @@ export function chooserOf(survey, value = null) {
 }
 
 /** @param {string} text */
-function plain(text) {
-  return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
-}
+const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
 /** Radio buttons; of many answers those that a search finds. */
 class ListChooser {

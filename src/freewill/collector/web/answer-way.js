@@ -89,9 +89,7 @@ export class Copies {
     const sent = readSent(copy);
     // It stops everything, as a damaged memory does.
     if (sent === null) throw new DeviceError(DAMAGED);
-    await memory.update((content) => {
-      return [content.sent.has(question) ? null : adding(content, question, sent), null];
-    });
+    await memory.update((content) => [content.sent.has(question) ? null : adding(content, question, sent), null]);
   }
 
   /** @type {(mode: "readonly" | "readwrite", work: (store: IDBObjectStore) => IDBRequest) => Promise<any>} */

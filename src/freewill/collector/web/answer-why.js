@@ -151,9 +151,7 @@ function scaled(shares) {
 }
 
 /** @type {(one: number[], other: number[]) => number} the share of people who would have to move */
-function apart(one, other) {
-  return one.reduce((sum, share, at) => sum + Math.abs(share - other[at]), 0) / 2;
-}
+const apart = (one, other) => one.reduce((sum, share, at) => sum + Math.abs(share - other[at]), 0) / 2;
 
 /** @type {(seed: number) => () => number} normal numbers that are the same each time: nothing private hangs on them */
 function normals(seed) {

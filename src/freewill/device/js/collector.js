@@ -89,9 +89,7 @@ export class Collector {
 }
 
 /** @type {(answer: string) => string} as it stands there: its id is a hash of these letters, and an object would not keep their order */
-export function surveyText(answer) {
-  return answer.slice(answer.indexOf(SURVEY) + SURVEY.length - 1, answer.lastIndexOf("}"));
-}
+export const surveyText = (answer) => answer.slice(answer.indexOf(SURVEY) + SURVEY.length - 1, answer.lastIndexOf("}"));
 
 /** @type {(ask: (path: string) => Promise<any>) => Promise<any[]>} the log of surveys, as many entries a time as the collector gives */
 export async function wholeLog(ask) {

@@ -77,9 +77,7 @@ export class Chance {
     const even = text.length % 2 ? `0${text}` : text;
     const whole = mantissa === 0n || this.certain ? "" : even.replace(/(?:00)+$/, "");
     /** @type {Uint8Array} */
-    this.digits = Uint8Array.from({ length: whole.length / 2 }, (_, i) => {
-      return parseInt(whole.slice(2 * i, 2 * i + 2), 16);
-    });
+    this.digits = Uint8Array.from({ length: whole.length / 2 }, (_, i) => parseInt(whole.slice(2 * i, 2 * i + 2), 16));
     // Beyond 2^53 rounded, where nobody will ever read that many zeros.
     this.zeros = whole ? Number((places + 7n) / 8n - BigInt(even.length / 2)) : 0;
   }

@@ -155,9 +155,7 @@ function planarLaw(mechanism) {
 }
 
 /** @type {(mechanism: any) => number[]} the least, mean and largest chance that planar noise stays in its cell */
-export function planarTruths(mechanism) {
-  return leastMeanMost(planarLaw(mechanism).truths());
-}
+export const planarTruths = (mechanism) => leastMeanMost(planarLaw(mechanism).truths());
 
 /** @type {(chances: Float64Array) => number[]} */
 export function leastMeanMost(chances) {
