@@ -60,15 +60,11 @@ export function mapFrame(grid, given = {}, background = null) {
   const [south, north, west, east] = edges;
   const foot = [west, `${TEXTS.value.south} ${south}`, east].map((text) => make("span", {}, text));
   const scale = make("div", { class: "scale quiet" });
-  const frame = make(
-    "div",
-    { class: "map", dir: "ltr" },
-    make("div", { class: "edge north quiet", "aria-hidden": "true" }, `↑ ${TEXTS.value.north} ${north}`),
-    make("div", { class: "sheet" }, plane, under.names),
-    make("div", { class: "edge quiet", "aria-hidden": "true" }, ...foot),
-    scale,
-    under.attribution ? make("p", { class: "quiet source" }, make("bdi", {}, under.attribution)) : null,
-  );
+  const head = make("div", { class: "edge north quiet", "aria-hidden": "true" }, `↑ ${TEXTS.value.north} ${north}`);
+  const sheet = make("div", { class: "sheet" }, plane, under.names);
+  const edge = make("div", { class: "edge quiet", "aria-hidden": "true" }, ...foot);
+  const source = under.attribution ? make("p", { class: "quiet source" }, make("bdi", {}, under.attribution)) : null;
+  const frame = make("div", { class: "map", dir: "ltr" }, head, sheet, edge, scale, source);
   frame.style.maxWidth = plane.style.maxWidth;
   const zoom = new Zoom(plane, grid, (part, times) => {
     lines.setAttribute("d", pathOf(columns, rows, times));
@@ -89,9 +85,8 @@ export function cellsPath(grid, cells) {
 
 /** @type {(grid: Grid, index: number) => import("./map-under.js").View} where a cell is on the plane */
 export function boxOf(grid, index) {
-  const place = grid.placeOf(index);
-  const row = Math.floor(place / grid.columns);
-  return { left: place - row * grid.columns, top: grid.rows - 1 - row, wide: 1, tall: 1 };
+  const [left, row] = grid.at(index);
+  return { left, top: grid.rows - 1 - row, wide: 1, tall: 1 };
 }
 
 /** @type {(columns: number, rows: number, times: number) => string} */
@@ -136,7 +131,7 @@ export class MapChooser {
   constructor(survey, value) {
     const grid = /** @type {Grid} */ (survey.alphabet);
     this.grid = grid;
-    this.#at = this.#rowed(grid.nearest(Math.floor(grid.rows / 2) * grid.columns + Math.floor(grid.columns / 2)));
+    this.#at = grid.at(grid.nearest(Math.floor(grid.rows / 2) * grid.columns + Math.floor(grid.columns / 2)));
     const help = make("p", { id: newId() }, TEXTS.value.map);
     const given = {
       role: "application",
@@ -200,22 +195,19 @@ export class MapChooser {
     const { view } = this.zoom;
     const x = view.left + ((event.clientX - left) / width) * view.wide;
     const y = view.top + ((event.clientY - top) / height) * view.tall;
-    const [column, row] = this.#cell(x, this.grid.rows - y);
-    if (this.grid.indexAt(row * this.grid.columns + column) < 0) {
+    const at = this.#cell(x, this.grid.rows - y);
+    if (this.#indexAt(at) < 0) {
       this.#refused.textContent = TEXTS.value.leftOut;
       return;
     }
-    this.#at = [column, row];
+    this.#at = at;
     this.#choose();
   }
 
   /** @type {(by: [number, number]) => void} moves the mark and, once there is one, the choice */
   #move([across, along]) {
     if (this.#mark.isConnected) this.#at = this.#led(across, along);
-    if (this.value !== null) {
-      this.#choose();
-      return;
-    }
+    if (this.value !== null) return this.#choose();
     this.#show(true);
     this.#tell(TEXTS.value.mark, { point: pointText(this.grid.text(this.#index)) });
   }
@@ -232,39 +224,31 @@ export class MapChooser {
 
   /** @type {(across: number, along: number) => [number, number]} the column and row there, or the nearest on the map */
   #cell(across, along) {
-    const inside = (/** @type {number} */ place, /** @type {number} */ many) => {
-      return Math.min(Math.max(Math.floor(place), 0), many - 1);
-    };
+    const inside = (/** @type {number} */ place, /** @type {number} */ many) => Math.min(Math.max(Math.floor(place), 0), many - 1);
     return [inside(across, this.grid.columns), inside(along, this.grid.rows)];
   }
 
   /** @type {(across: number, along: number) => [number, number]} where a step leads: over cells that are left out */
   #led(across, along) {
-    const { columns } = this.grid;
-    const kept = (/** @type {number[]} */ [column, row]) => this.grid.indexAt(row * columns + column) >= 0;
-    const step = [Math.sign(across), Math.sign(along)];
     const to = this.#cell(this.#at[0] + across, this.#at[1] + along);
-    for (let at = to; ; ) {
-      if (kept(at)) return at;
-      const next = this.#cell(at[0] + step[0], at[1] + step[1]);
-      if (next[0] === at[0] && next[1] === at[1]) break;
-      at = next;
+    // Where nothing is further on, the last one before, which is at least the cell that it left.
+    for (const way of [1, -1]) {
+      const step = [way * Math.sign(across), way * Math.sign(along)];
+      for (let [at, before] = [to, ""]; at.join() !== before; ) {
+        if (this.#indexAt(at) >= 0) return at;
+        [at, before] = [this.#cell(at[0] + step[0], at[1] + step[1]), at.join()];
+      }
     }
-    // Nothing further on: the last one before, which is at least the cell that it left.
-    for (let at = to; ; at = this.#cell(at[0] - step[0], at[1] - step[1])) {
-      if (kept(at)) return at;
-    }
-  }
-
-  /** @type {(index: number) => [number, number]} the column and row of a cell */
-  #rowed(index) {
-    const place = this.grid.placeOf(index);
-    const row = Math.floor(place / this.grid.columns);
-    return [place - row * this.grid.columns, row];
+    return this.#at;
   }
 
   get #index() {
-    return this.grid.indexAt(this.#at[1] * this.grid.columns + this.#at[0]);
+    return this.#indexAt(this.#at);
+  }
+
+  /** @type {(at: [number, number]) => number} the index of a cell; -1 if it is left out */
+  #indexAt([column, row]) {
+    return this.grid.indexAt(row * this.grid.columns + column);
   }
 
   /** @returns {[number, number]} where the mark is, from the north-west */
@@ -282,10 +266,9 @@ export class MapChooser {
   #take(index) {
     const { grid } = this;
     const { columns, rows } = grid;
-    this.#at = this.#rowed(index);
+    this.#at = grid.at(index);
     this.value = grid.decode(index);
-    this.#fault.textContent = "";
-    this.#refused.textContent = "";
+    this.#fault.textContent = this.#refused.textContent = "";
     this.movers.hidden = false;
     this.#show(false);
     const [column, row] = this.#at.map((place) => place + 1);
@@ -310,8 +293,7 @@ export class MapChooser {
     this.#mark.remove();
     this.under.marked = null;
     this.under.arrange(this.zoom.view);
-    this.#chosen.textContent = "";
-    this.#fault.textContent = "";
+    this.#chosen.textContent = this.#fault.textContent = "";
     this.movers.hidden = true;
     if (given.includes("")) return;
     const point = given.map(Number);

@@ -134,8 +134,6 @@ export const nameShown = (survey, name) => /** @type {HTMLElement} */ (shown(nam
 /** @type {(survey: any, name: string) => Said} what a question of several asks, or else its name */
 export const questionSaid = (survey, name) => told(survey, "question") ?? { text: name, lang: null };
 
-import TEXTS from "./answer-texts.js";
-
 /** @typedef {import("./parts.js").Child} Child */
 
 /**
@@ -163,10 +161,9 @@ export function tell(words) {
 export function show(section, number) {
   const steps = byId("steps");
   steps.hidden = number === null;
-  steps.setAttribute("aria-label", TEXTS.stepsName);
-  const names = TEXTS.steps.map((words, at) => {
-    const given = { "aria-current": at === number && "step", class: at < number && "done" };
-    return make("li", given, words);
+  steps.setAttribute("aria-label", texts.stepsName);
+  const names = texts.steps.map((name, at) => {
+    return make("li", { "aria-current": at === number && "step", class: at < number && "done" }, name);
   });
   steps.replaceChildren(...names);
   byId("place").replaceChildren(section);
@@ -209,7 +206,7 @@ function paragraphs(lines) {
 export function failed(error) {
   const ours = error instanceof FreewillError;
   const why = error instanceof Error ? error.message : String(error);
-  stop(TEXTS.errors.heading, ours ? TEXTS.errors.device : null, foreign(why), TEXTS.unable.nothing);
+  stop(texts.errors.heading, ours ? texts.errors.device : null, foreign(why), texts.unable.nothing);
 }
 
 /** @type {(text: string) => HTMLElement | null} what a program says for those who look after it, in English */

@@ -227,6 +227,13 @@ export class Grid {
     return this.kept ? this.kept.cells[index] : index;
   }
 
+  /** @type {(index: number) => [number, number]} the column and the row of a cell */
+  at(index) {
+    const place = this.placeOf(index);
+    const row = Math.floor(place / this.columns);
+    return [place - row * this.columns, row];
+  }
+
   /** @type {(place: number) => number} the index of a cell by row * columns + column; -1 if it is left out */
   indexAt(place) {
     return this.kept ? this.kept.indices[place] : place;
@@ -263,9 +270,7 @@ export class Grid {
 
   /** @type {(index: number) => [number, number]} the centre of the cell, as encode takes it */
   decode(index) {
-    const place = this.placeOf(checkedIndex(index, this.size));
-    const row = Math.floor(place / this.columns);
-    const column = place - row * this.columns;
+    const [column, row] = this.at(checkedIndex(index, this.size));
     const share = [(column + 0.5) / this.columns, (row + 0.5) / this.rows];
     if (this.bounds !== null) share.reverse();
     return this.#low.map((low, axis) => low + share[axis] * (this.#high[axis] - low));

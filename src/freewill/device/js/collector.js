@@ -96,7 +96,7 @@ export async function wholeLog(ask) {
   /** @type {any[]} */
   const entries = [];
   for (;;) {
-    const { entries: more, number } = await ask(`/log?from=${entries.length + 1}`);
+    const { entries: more, number } = await ask(entries.length ? `/log?from=${entries.length + 1}` : "/log");
     entries.push(...more);
     if (entries.length >= number || more.length === 0) return entries;
   }
