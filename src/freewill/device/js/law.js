@@ -46,8 +46,8 @@ export function pairOf({ kind, alphabet: { size }, epsilon, bits = null }) {
   return kind === "rappor" ? [1 / (1 + Math.exp(-epsilon / 2)), 1 / (1 + Math.exp(epsilon / 2))] : bits;
 }
 
-/** @type {(chances: Float64Array) => Float64Array} */
-function normalised(chances) {
+/** @type {<T extends number[] | Float64Array>(chances: T) => T} that sum to 1 */
+export function normalised(chances) {
   const sum = chances.reduce((all, chance) => all + chance, 0);
   return chances.map((chance) => chance / sum);
 }
