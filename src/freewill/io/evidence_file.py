@@ -40,6 +40,7 @@ from freewill.errors import (
 )
 from freewill.io.files import EVIDENCE_KEY, type_family
 from freewill.io.parquet_pages import refuse_bombs
+from freewill.stats import groups
 from freewill.stats.collect import refuse_impossible
 from freewill.stats.evidence import (
     Evidence,
@@ -49,18 +50,6 @@ from freewill.stats.evidence import (
     checked_parts,
     refuse_nobody,
     with_periods,
-)
-from freewill.stats.groups import (
-    HELD_BYTES,
-    Block,
-    Group,
-    Stream,
-    Summaries,
-    Work,
-    ahead,
-    gathered,
-    grouped,
-    summarising,
 )
 from freewill.stats.marginals import folded, unfolded
 
@@ -152,7 +141,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
         ) as file,
     ):
         for prefix, own in parts:
-            for block in gathered(own.blocks()):
+            for block in groups.gathered(own.blocks()):
                 space, rows = mechanisms[block.mechanism].output_space, len(block.outputs)
                 filled = {
                     "mechanism": pa.repeat(pa.scalar(prefix + block.mechanism), rows),
@@ -163,7 +152,7 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
                 file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
 
 
-def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
+def load_evidence(path: str | Path, hold: int = groups.HELD_BYTES) -> Evidence:
     """Read evidence written by `save_evidence`, checking all of it again.
 
     Reports that do not repeat stay in the file if they are more than `hold` bytes: a solver then
@@ -203,9 +192,9 @@ def _loaded(path: Path, alphabet: Alphabet, part: Part, *, stays: bool) -> Evide
     mechanisms = {entry.mechanism.id: entry.mechanism for entry in part.entries}
     wide = {key: one for key, one in mechanisms.items() if is_wide(one)}
     left = EvidenceFile(str(path), wide if stays else {}, part.prefix)
-    streamed = Summaries({})
+    streamed = groups.Summaries({})
     if left.mechanisms:
-        (streamed,) = left.map(summarising(wide))
+        (streamed,) = left.map(groups.summarising(wide))
     here = {key: m for key, m in mechanisms.items() if key not in streamed.summaries}
     blocks: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
     coming = {entry.mechanism.id: entry.outputs for entry in part.entries}
@@ -214,18 +203,18 @@ def _loaded(path: Path, alphabet: Alphabet, part: Part, *, stays: bool) -> Evide
         if coming[block.mechanism] < 0:
             raise ValueError(f"more outputs of {mechanisms[block.mechanism]} than it says")
         blocks[block.mechanism].append((block.outputs, block.counts))
-    groups = []
+    every = []
     for entry in part.entries:
         mechanism = entry.mechanism
-        group = grouped(mechanism, blocks[mechanism.id], entry.name)
+        group = groups.grouped(mechanism, blocks[mechanism.id], entry.name)
         summary = streamed.summaries.get(mechanism.id)
         if summary is not None:
-            stream = Stream(left, mechanism, summary.seen.people, summary.rows, summary)
-            group = Group(mechanism, None, (stream,), entry.name)
+            stream = groups.Stream(left, mechanism, summary.seen.people, summary.rows, summary)
+            group = groups.Group(mechanism, None, (stream,), entry.name)
         if (group.rows, group.people) != (entry.outputs, entry.people):
             raise ValueError(f"{several(group.rows, 'output')} of {mechanism}, not as it says")
-        groups.append(group)
-    return unfolded(assemble(alphabet, groups, part.parts))
+        every.append(group)
+    return unfolded(assemble(alphabet, every, part.parts))
 
 
 @dataclass(frozen=True)
@@ -238,18 +227,18 @@ class EvidenceFile:
     """Of the ids of a period's mechanisms."""
     held: ClassVar[bool] = False
 
-    def map(self, work: Work) -> Iterator[Any]:
+    def map(self, work: groups.Work) -> Iterator[Any]:
         """Do the work here, while the rows stream by."""
         yield work(self)
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[groups.Block]:
         """Yield the rows as they stream by."""
         return iter(self)
 
-    def __iter__(self) -> Iterator[Block]:
-        return ahead(gathered(self._blocks()))
+    def __iter__(self) -> Iterator[groups.Block]:
+        return groups.ahead(groups.gathered(self._blocks()))
 
-    def _blocks(self) -> Iterator[Block]:
+    def _blocks(self) -> Iterator[groups.Block]:
         mechanisms = {self.prefix + key: one for key, one in self.mechanisms.items()}
         used = {mechanism.output_space.column for mechanism in self.mechanisms.values()}
         columns = ["mechanism", *used, "count"]
@@ -306,7 +295,7 @@ def _row_groups(metadata: Any, prefix: str) -> list[int]:
     return some
 
 
-def _block(batch: Any, mechanism: Mechanism) -> Block:
+def _block(batch: Any, mechanism: Mechanism) -> groups.Block:
     """Read rows of one mechanism."""
     space = mechanism.output_space
     column, numbers = batch.column(space.column), batch.column("count")
@@ -317,7 +306,7 @@ def _block(batch: Any, mechanism: Mechanism) -> Block:
     people = counts.dtype == np.int64 and counts.min() >= 1 and counts.max() <= MOST_PEOPLE
     if not (good.all() and people):
         raise ValueError(f"an output or a count that {mechanism} cannot have")
-    return Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
+    return groups.Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
 
 
 @contextmanager

@@ -233,9 +233,12 @@ def solve(
     poor = start if start is not None and given.gap > POOR else None
     columns = ColumnPool(likelihood, plane)
     theta, fitted = _start(columns, start if poor is None else None)
-    if poor is not None and _likelier(likelihood, poor, fitted):
-        columns = ColumnPool(likelihood, plane)
-        theta, fitted = _start(columns, start)
+    if poor is not None:
+        # It is taken all the same where it is likelier, pulled inside.
+        inside = likelihood.operator.forward(pulled_inside(poor, _UNIFORM))
+        if likelihood.value(inside) > likelihood.value(fitted):
+            columns = ColumnPool(likelihood, plane)
+            theta, fitted = _start(columns, start)
     if not np.all(fitted > 0):
         uniform = np.full(likelihood.size, 1 / likelihood.size)
         certificate = likelihood.certify(uniform, tolerance)
@@ -318,12 +321,6 @@ def _certify(
         if certificate.gap > tolerance:
             fitted = likelihood.operator.forward_within(full, tolerance / 20)
     return fitted, certificate
-
-
-def _likelier(likelihood: Likelihood, start: FloatArray, fitted: FloatArray) -> bool:
-    """Say if a start, pulled inside, is likelier than where p is `fitted`."""
-    inside = likelihood.operator.forward(pulled_inside(start, _UNIFORM))
-    return likelihood.value(inside) > likelihood.value(fitted)
 
 
 def _start(columns: ColumnPool, start: FloatArray | None) -> tuple[FloatArray, FloatArray]:
