@@ -89,9 +89,7 @@ def audit(
     guarantee = None if claim is None else parse_claim(claim)
     choices = load_choices(source)
     named = _named(choices, Path(called(source)).stem)
-    if (
-        guarantee is not None and guarantee.kind == "geo"
-    ):  # which no two choices have a distance for
+    if guarantee is not None and guarantee.kind == "geo":  # between choices there is no distance
         named = {name: each for name, each in named.items() if is_mechanism(each)}
     with progress("auditing"):
         results = {name: recompute(each, guarantee, exact=exact) for name, each in named.items()}

@@ -56,9 +56,9 @@ def estimate(
     method: Annotated[
         str,
         option(
-            "gibu, em, smooth, shrink, one-step, choice-aware, robust, inversion, ibu, debias; "
-            "over many mechanisms inversion-m, inversion-r, ibu-m, ibu-r, debias-m, debias-r (the "
-            "paper's [INV]M, [IBU]R, [RAP]M ... work too).",
+            "gibu, em, smooth, shrink, one-step, choice-aware or robust; or inversion, ibu or "
+            "debias, which take one mechanism: for several, add -m to average the mechanisms or -r "
+            "to average the results, as in inversion-m. The paper's names, as [INV]M, work too.",
             "--method",
             "-m",
         ),
@@ -69,12 +69,15 @@ def estimate(
     post: Annotated[
         Post | None, option("How inversion and debias remove negative shares (default: project).")
     ] = None,
-    tol: Annotated[float | None, numeric("Gap to certify (default: 0.01 / people).")] = None,
+    tol: Annotated[
+        float | None,
+        numeric("Stop when the gap is certified to be at most this (default: 0.01 / people)."),
+    ] = None,
     delta: Annotated[
         float | None,
         numeric(
-            "Stop em when a step increases the log-likelihood by less than this; ibu then "
-            "iterates as em does."
+            "Stop em when a step increases the log-likelihood by less than this. With it, ibu "
+            "takes the steps of em, too."
         ),
     ] = None,
     max_steps: Annotated[int | None, integral("Largest number of steps.", 1)] = None,

@@ -63,6 +63,9 @@ StoredSurveyPath = Annotated[
         "-s",
     ),
 ]
+StorePath = Annotated[
+    str, option("Where reports are stored: an SQLite file or postgresql://...", "--store")
+]
 EvidencePath = Annotated[Path, option("The evidence file to write, .parquet or -.", "--out", "-o")]
 EngineName = Annotated[Engine, option("The engine that counts reports.")]
 AsJson = Annotated[bool, option("Print JSON.", "--json")]

@@ -39,7 +39,8 @@ def plan(
     target: Annotated[
         float | None,
         numeric(
-            "EMD to reach; with --bins or another --of, half the width of the widest 95 % interval."
+            "The error to reach: an EMD or, with --bins or another --of, half the width of the "
+            "widest 95 % interval."
         ),
     ] = None,
     of: Annotated[

@@ -65,14 +65,14 @@ def trend(
 ) -> None:
     """Show shares, the mean or quantiles by period, and test whether they change.
 
-    The first line is a test of the hypothesis that all periods have one distribution. For
-    everything that --of selects, a test that it is constant and the slope of a straight line
-    follow. Each period has an interval, and a band that holds in all periods at once. Which
-    mechanisms people choose may change from period to period.
+    The first line is a test of the hypothesis that all periods have one distribution. Then, for
+    everything that --of selects, come a test of whether it is constant, and the slope of a straight
+    line. Each period has an interval, and a band that holds in all periods at once. People may
+    choose other mechanisms in one period than in another.
 
     Periods come from a collector's store, from evidence that was collected with `--period`, or from
     files: each file is then a period, labelled by the date in its name (week-2026-11-02.parquet) or
-    else by its name. Nobody may be in two periods.
+    else by its name. No person may be in two periods.
 
     The exit code is 0 whether anything changes or not: scripts should read `changes` in `--json`.
 
