@@ -303,6 +303,30 @@ class Likelihood:
             yield guess
 
 
+@dataclass(frozen=True, eq=False)
+class ScaledLikelihood(Likelihood):
+    """The likelihood of a law each of whose columns has a factor >= 0, as a part of several.
+
+    Of values that report with different probability: if a person with the value x chooses a
+    mechanism with probability c(x), the law of choosing it and reporting y is c(x) P(y | x). Bit
+    sums do not tell how the factors shared the people out: it has no guess.
+    """
+
+    factors: FloatArray
+
+    def sums(self, theta: FloatArray, stride: int) -> Sums:
+        """Return L, g and, unless `stride` is 0, H, from the law's own at factors * theta."""
+        inner = super().sums(self.factors * theta, stride)
+        hessian = inner.hessian
+        if hessian is not None:
+            hessian = self.factors[:, None] * hessian * self.factors
+        return Sums(inner.value, self.factors * inner.slope, hessian)
+
+    def guesses(self) -> Iterator[Guess]:
+        """Yield nothing."""
+        return iter(())
+
+
 def compact(likelihood: Likelihood, entries: int = 1 << 22) -> Likelihood:
     """Hold the rows as one array where that is small, which makes repeated products faster."""
     outputs, size = likelihood.operator.shape
