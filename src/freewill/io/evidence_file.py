@@ -92,15 +92,6 @@ class Part:
     prefix: str
 
 
-@dataclass(frozen=True)
-class Head:
-    """What the head of a file says; `periods` is one part without days where there are none."""
-
-    alphabet: Alphabet
-    periods: tuple[Part, ...]
-    parts: Parts
-
-
 def save_evidence(evidence: Evidence, path: str | Path) -> None:
     """Write evidence to a Parquet file: a row for each mechanism (its id) and output, with a count.
 
@@ -171,18 +162,17 @@ def load_evidence(path: str | Path, hold: int = groups.HELD_BYTES) -> Evidence:
     checked_hold(hold, EvidenceError)
     with _explained(path):
         with parquet.ParquetFile(path, **_OPENING) as file:
-            head = head_of(path, file.schema_arrow)
-            entries = [entry for part in head.periods for entry in part.entries]
+            alphabet, parts, own = head_of(path, file.schema_arrow)
+            entries = [entry for part in parts for entry in part.entries]
             check_types(file.schema_arrow, entries)
             refuse_bombs(path)
             check_rows(file.metadata.num_rows, entries)
         stays = sum(entry.bytes for entry in entries if is_wide(entry.mechanism)) > hold
-        bodies = [_loaded(path, head.alphabet, part, stays=stays) for part in head.periods]
+        bodies = [_loaded(path, alphabet, part, stays=stays) for part in parts]
         evidence = bodies[0]
-        if head.periods[0].start is not None:
-            triples = zip(head.periods, bodies, strict=True)
-            periods = [(part.start, part.end, body) for part, body in triples]
-            evidence = with_periods(periods, head.parts)
+        if parts[0].start is not None:
+            pairs = zip(parts, bodies, strict=True)
+            evidence = with_periods([(part.start, part.end, body) for part, body in pairs], own)
         refuse_impossible(evidence.groups)
     return evidence
 
@@ -407,8 +397,8 @@ def refuse_vast_attributes(alphabet: Alphabet) -> None:
         refuse_vast(own, EvidenceError)
 
 
-def head_of(path: str | Path, schema: Any) -> Head:
-    """Read the head of a file, of any version."""
+def head_of(path: str | Path, schema: Any) -> tuple[Alphabet, list[Part], Parts]:
+    """Read the head of a file, of any version: one part without days where there are no periods."""
     if not is_evidence_schema(schema):
         raise EvidenceError(
             f"{path} is a Parquet file but not evidence: it has the columns "
@@ -421,7 +411,7 @@ def head_of(path: str | Path, schema: Any) -> Head:
     if version == 1:
         listed = zip(head["mechanisms"], head["outputs"], head["people"], strict=True)
         entries = tuple(Entry(from_spec(spec), "", *numbers) for spec, *numbers in listed)
-        return Head(alphabet, (Part(None, None, entries, frozenset(), ""),), frozenset())
+        return alphabet, [Part(None, None, entries, frozenset(), "")], frozenset()
     if version not in (EVIDENCE_VERSION, FOLDED_VERSION, PERIODS_VERSION):
         raise EvidenceError(
             f"{path} is evidence of version {version}; this release reads versions up to "
@@ -431,15 +421,15 @@ def head_of(path: str | Path, schema: Any) -> Head:
     parts = checked_parts(head.get("parts"))
     if version == PERIODS_VERSION:
         by_place = dict(enumerate(mechanisms))
-        periods = tuple(_period(one, n, by_place) for n, one in enumerate(head["periods"]))
+        periods = [_period(one, n, by_place) for n, one in enumerate(head["periods"])]
         if not periods:
             raise ValueError("no period")
-        return Head(alphabet, periods, parts)
+        return alphabet, periods, parts
     entries = tuple(
         Entry(mechanism, entry["name"], entry["outputs"], entry["people"])
         for mechanism, entry in zip(mechanisms, head["mechanisms"], strict=True)
     )
-    return Head(alphabet, (Part(None, None, entries, parts, ""),), parts)
+    return alphabet, [Part(None, None, entries, parts, "")], parts
 
 
 def _period(described: Any, number: int, mechanisms: Mapping[int, Mechanism]) -> Part:

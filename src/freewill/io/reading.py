@@ -51,9 +51,9 @@ class SurveyCounting:
     def works(self, table: Table, source: Any) -> list[Callable[[], Any]]:
         """Count what repeats, and look at the rest once."""
         queries = self._queries(table)
-        counted = [table.telling(query, self.add, self._wide.longest) for query in queries]
+        counted = [partial(table.tell, query, self.add, self._wide.longest) for query in queries]
         if not self._wide.by_id:
-            return counted
+            return [*counted]
         kept = table.session.keep(source, table, self._wide)
         return [*counted, partial(self._look, kept)]
 

@@ -451,10 +451,6 @@ class KeptOperator(ByBlocks, MappedOperator):
     def _collected(self, slope: FloatArray, weights: FloatArray) -> FloatArray:
         return slope[self.cells]
 
-    def possible(self) -> BoolArray:
-        """Say that every output is: noise reaches everywhere."""
-        return np.ones(self.which.size, dtype=np.bool_)
-
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return the squares by FFT where a row is one of the noise; of other rows, its entries."""
         alone = (np.bincount(self.rows, minlength=self._many) == 1)[self.which]

@@ -1,6 +1,7 @@
 """Certified maximum likelihood by column generation, for large alphabets with a sparse optimum."""
 
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from freewill.numeric.solvers.likelihood import (
     Status,
     Trace,
     accelerated_em,
-    after_em,
+    em_steps,
     one_blas_thread,
     pulled_inside,
 )
@@ -336,7 +337,8 @@ def _start(columns: ColumnPool, start: FloatArray | None) -> tuple[FloatArray, F
     theta, fitted = _cover(columns, theta)
     if start is not None or not np.all(fitted > 0):
         return theta, fitted
-    theta, fitted, _ = after_em(columns, columns.likelihood.weights, theta, _WARM_UP)
+    steps = em_steps(columns, columns.likelihood.weights, theta)
+    theta, fitted, _ = next(islice(steps, _WARM_UP, None))
     # The columns may be float32, whose products do not keep the sum.
     return theta / theta.sum(), fitted / theta.sum()
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib import import_module
-from itertools import islice
 from threading import Lock
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -160,15 +159,10 @@ def _set_threads(before: Sequence[int], number: int | None = None) -> None:
             continue
         # threadpoolctl lets only one Python thread set OpenBLAS, and ignores the others; but the
         # last to leave need not be the first that entered.
-        _release(library)
+        release = getattr(library, "clear_controlling_thread", lambda **_: None)
+        release(force=True)
         library.set_num_threads(number or had)
-        _release(library)
-
-
-def _release(library: Any) -> None:
-    """Let any Python thread set the number next, where the library cares which one does."""
-    if hasattr(library, "clear_controlling_thread"):
-        library.clear_controlling_thread(force=True)
+        release(force=True)
 
 
 one_blas_thread = _OneThread()
@@ -371,11 +365,6 @@ def em_steps(law: Law, weights: FloatArray, theta: FloatArray) -> Iterator[Itera
         theta = here.theta * here.slope
         # Products by FFT may leave a slope near 0 on its wrong side.
         theta[theta < _DENORMAL] = 0.0
-
-
-def after_em(law: Law, weights: FloatArray, theta: FloatArray, steps: int) -> Iterate:
-    """Return where EM stands after so many steps."""
-    return next(islice(em_steps(law, weights, theta), steps, None))
 
 
 def accelerated_em(law: Law, weights: FloatArray, theta: FloatArray, cycles: int) -> Iterate:
