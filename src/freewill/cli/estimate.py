@@ -1,5 +1,6 @@
 """`freewill estimate`: from reports or evidence to the distribution of the true values."""
 
+import json
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -21,6 +22,7 @@ from freewill.cli.questions import (
 )
 from freewill.cli.show import FAILED, bar_table, remark, room_beside, say, say_json, say_raw, table
 from freewill.cli.standard import DASH, check_target
+from freewill.core.files import whole_file
 from freewill.core.presented import csv_text
 from freewill.core.progress import progress
 from freewill.core.types import IntArray
@@ -322,14 +324,15 @@ def _choice_doubt(estimated: Estimate, method: AnyMethod) -> str:
 
 
 def _write_map(shares: Shares, sure: Intervals | None, path: Path, under: Any) -> None:
-    from freewill.present import geojson  # noqa: PLC0415
+    from freewill.present.geojson import features  # noqa: PLC0415
 
-    alphabet, theta = shares.estimate.alphabet, shares.estimate.theta
+    made = features(shares.estimate.alphabet, shares.estimate.theta, shares.groups, sure, under)
     if str(path) == DASH:
-        say_json(geojson.features(alphabet, theta, shares.groups, sure, under))
-    else:
-        geojson.write(alphabet, theta, path, shares.groups, sure, under)
-        analysis.say_drawn(path, "map")
+        say_json(made)
+        return
+    with whole_file(path) as part:
+        part.write_text(f"{json.dumps(made, allow_nan=False)}\n", encoding="utf-8")
+    analysis.say_drawn(path, "map")
 
 
 def _comment(estimated: Estimate, sure: Intervals | None, *notes: str) -> None:
