@@ -8,18 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from freewill.cli import analysis
+from freewill.cli import analysis, questions
 from freewill.cli.analysis import AnyMethod
 from freewill.cli.inputs import evidence_of, product_of
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, numeric, option
-from freewill.cli.questions import (
-    GivenValues,
-    Of,
-    condition,
-    needed_questions,
-    parse_given,
-    parse_of,
-)
 from freewill.cli.show import FAILED, bar_table, remark, room_beside, say, say_json, say_raw, table
 from freewill.cli.standard import DASH, check_target
 from freewill.core.files import whole_file
@@ -65,8 +57,8 @@ def estimate(
             "-m",
         ),
     ] = "gibu",
-    of: Of = None,
-    given: GivenValues = None,
+    of: questions.Of = None,
+    given: questions.GivenValues = None,
     only: analysis.Only = None,
     post: Annotated[
         Post | None, option("How inversion and debias remove negative shares (default: project).")
@@ -140,8 +132,8 @@ def estimate(
     _check_targets(geojson, plot, plot_choice, analysis.inputs_of(sources, survey), chosen)
     _check_intervals(intervals, level, joint)
     confidence = _LEVEL if level is None else level
-    among, wanted = parse_given(given), parse_of(of)
-    needed = needed_questions(wanted, among)
+    among, wanted = questions.parse_given(given), questions.parse_of(of)
+    needed = questions.needed_questions(wanted, among)
     with evidence_of(sources, survey, engine, strict=strict, only=only, of=needed) as read:
         evidence, left_out = read
         records = bool(among or attributes_of(evidence.alphabet))
@@ -149,7 +141,9 @@ def estimate(
             _refuse_of_one_question(bins=bins, geojson=geojson, plot_choice=plot_choice)
             product_of(evidence, "--given")
             refuse_vast_joint(evidence.alphabet)
-            condition(among, evidence.alphabet)  # read before the work, for it may be misspelt
+            questions.condition(
+                among, evidence.alphabet
+            )  # read before the work, for it may be misspelt
         groups = analysis.groups_of(bins, evidence.alphabet)
         if intervals:
             several_people(evidence, "--intervals")
@@ -216,7 +210,7 @@ def _distribution(
     """Return the distribution of some questions, among people with certain answers."""
     if not given:
         return estimated.marginal(*attributes_of(estimated.alphabet))
-    among = estimated.given(**condition(given, estimated.alphabet))
+    among = estimated.given(**questions.condition(given, estimated.alphabet))
     return among.marginal(*of) if of else among
 
 
@@ -254,11 +248,7 @@ def _check_pictures(evidence: Evidence, geojson: Path | None, plot_choice: Path 
 
 
 def _draw(
-    shares: Shares | Distribution,
-    sure: Intervals | None,
-    path: Path,
-    title: str,
-    under: Any,
+    shares: Shares | Distribution, sure: Intervals | None, path: Path, title: str, under: Any
 ) -> None:
     """Write the picture: of one question, or of several a heat map or bars beside everybody's."""
     from freewill.present.plots import picture, picture_of  # noqa: PLC0415

@@ -25,14 +25,7 @@ from freewill.domain.metrics import diameter
 from freewill.domain.questionnaire import Questionnaire
 from freewill.domain.survey import Survey, parsed
 from freewill.domain.survey_texts import slug
-from freewill.errors import (
-    FreewillError,
-    ParameterError,
-    SurveyError,
-    printable,
-    raised_as,
-    why,
-)
+from freewill.errors import FreewillError, ParameterError, SurveyError, printable, raised_as, why
 from freewill.errors import several as counted
 from freewill.stats.planning.menus import Promise, candidates
 

@@ -303,10 +303,7 @@ def _drawn(
 
 
 def _encoded(
-    columns: Mapping[str, list[str]],
-    given: Mapping[str, Any],
-    survey: Survey,
-    drop_outside: bool,
+    columns: Mapping[str, list[str]], given: Mapping[str, Any], survey: Survey, drop_outside: bool
 ) -> tuple[IntArray, BoolArray]:
     """Return the value, or the record, of everybody whose values are inside, and who that is."""
     kept, parts = np.ones(len(next(iter(given.values()))), dtype=np.bool_), []

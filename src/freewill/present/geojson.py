@@ -9,13 +9,7 @@ from numpy.typing import ArrayLike
 from freewill.core.presented import portable
 from freewill.core.types import IntArray
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.groups import (
-    Blocks,
-    Groups,
-    as_groups,
-    checked_plane,
-    merged_weights,
-)
+from freewill.domain.alphabets.groups import Blocks, Groups, as_groups, merged_weights
 from freewill.errors import AlphabetError, ParameterError
 from freewill.present.canvas import finite_weights, has_neighbours
 from freewill.present.shares import check_intervals
@@ -103,9 +97,9 @@ def _rings(
 ) -> Iterator[list[list[float]]]:
     """Yield the corners of rectangles, each from its first column and row to their ends."""
     (south, north), (west, east) = alphabet.reach
-    tall, wide = checked_plane(alphabet)
-    x = np.linspace(west, east, wide + 1).round(_DIGITS)
-    y = np.linspace(south, north, tall + 1).round(_DIGITS)
+    grid: Any = alphabet
+    x = np.linspace(west, east, grid.columns + 1).round(_DIGITS)
+    y = np.linspace(south, north, grid.rows + 1).round(_DIGITS)
     sides = (x[columns[0]], x[columns[1]], y[rows[0]], y[rows[1]])
     for left, right, low, up in zip(*(side.tolist() for side in sides), strict=True):
         yield [[left, low], [right, low], [right, up], [left, up], [left, low]]
