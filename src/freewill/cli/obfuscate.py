@@ -18,8 +18,7 @@ from freewill.core.types import BoolArray, IntArray
 from freewill.domain.draws.sources import SystemGenerator
 from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.mechanisms.base import brief
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import AlphabetError, ParameterError, raised_as, several, shown
 from freewill.io.writing import write_reports
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from freewill.core.files import checked_path, whole_file
 from freewill.core.progress import progress
-from freewill.core.texts import number, read_json
+from freewill.core.texts import number, parsed, read_json
 from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import Alphabet, encode_texts
 from freewill.domain.mechanisms.base import brief
-from freewill.domain.survey import Survey, parsed
+from freewill.domain.survey import Survey
 from freewill.errors import (
     ParameterError,
     first_line,
