@@ -23,8 +23,7 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.outputs import Reason
 from freewill.domain.packed_outputs import Either
-from freewill.domain.questionnaire import ANSWERS, Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import ANSWERS, Questionnaire, Survey
 from freewill.errors import ReportError, closest, raised_as, several
 from freewill.io import rows
 from freewill.io.decoding import Refusals, SentReader, counts_in, longest_report, unmarked

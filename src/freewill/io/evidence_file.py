@@ -30,14 +30,7 @@ from freewill.domain.alphabets.product import alphabet_from_spec
 from freewill.domain.mechanisms.asked import Asked
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
-from freewill.errors import (
-    EvidenceError,
-    FreewillError,
-    first_line,
-    raised_as,
-    several,
-    shown,
-)
+from freewill.errors import EvidenceError, FreewillError, first_line, raised_as, several, shown
 from freewill.io.files import EVIDENCE_KEY, type_family
 from freewill.io.parquet_pages import refuse_bombs
 from freewill.stats import groups

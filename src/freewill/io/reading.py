@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 
 from freewill.core.types import Counter, checked_hold
 from freewill.domain.outputs import Reason
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import ReportError, several, shown
 from freewill.io import rows
 from freewill.io.answers import AnswerCounting

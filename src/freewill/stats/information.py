@@ -29,13 +29,7 @@ from freewill.numeric.operators.moments import (
 )
 from freewill.numeric.solvers.likelihood import OnStep
 from freewill.stats.covariance import FACTORED, LOST, OnRow, SolvedCovariance
-from freewill.stats.estimators.estimate import (
-    Estimate,
-    Start,
-    Work,
-    default_tolerance,
-    slope_at,
-)
+from freewill.stats.estimators.estimate import Estimate, Start, Work, default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, refuse_nobody, refuse_several
 from freewill.stats.functionals import weights_of

@@ -116,7 +116,19 @@ def shrink(
     trace = Trace(on_step)
     tolerance, limit = checked_run(evidence, tol, max_steps)
     refuse_nobody(evidence, "an estimate")
-    _refuse_what_does_not_fit(evidence)
+    size = evidence.alphabet.size
+    if not evidence.held:
+        raise EvidenceError(
+            "shrinking takes some dozen passes at each of some dozen strengths, and some reports "
+            "stay in files: read them with a larger hold=, or take fw.gibu."
+        )
+    refuse_beyond(
+        _MOST_BYTES,
+        8 * size * size,
+        f"shrinking {several(size, 'share')} holds a matrix that",
+        "Take a coarser alphabet; fw.gibu has no such limit.",
+        ParameterError,
+    )
     fits: list[_Fit] = []
     for fit in _ladder(evidence, tolerance, limit):
         fits.append(fit)
@@ -139,22 +151,6 @@ def _ladder(evidence: Evidence, tolerance: float, limit: int) -> Iterator[_Fit]:
             fit = _fitted(evidence, weakest * 2 ** (step / _LADDER), tolerance, limit, start)
         yield fit
         start = fit.solution.theta
-
-
-def _refuse_what_does_not_fit(evidence: Evidence) -> None:
-    size = evidence.alphabet.size
-    if not evidence.held:
-        raise EvidenceError(
-            "shrinking takes some dozen passes at each of some dozen strengths, and some reports "
-            "stay in files: read them with a larger hold=, or take fw.gibu."
-        )
-    refuse_beyond(
-        _MOST_BYTES,
-        8 * size * size,
-        f"shrinking {several(size, 'share')} holds a matrix that",
-        "Take a coarser alphabet; fw.gibu has no such limit.",
-        ParameterError,
-    )
 
 
 def _fitted(

@@ -39,8 +39,7 @@ class ChoiceLaw(NamedTuple):
     scale: float
 
 
-@dataclass(frozen=True, eq=False)
-class Score:
+class Score(NamedTuple):
     """What the reports say about the coefficients of a choice, and how surely, with theta unknown.
 
     `slope` is the derivative of the log-likelihood of all people by the coefficients, [function,
