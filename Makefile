@@ -14,7 +14,7 @@ help:
 	@echo "make test      style, types, layering, and all quick tests and doctests"
 	@echo "make test-all  the same with the slow tests, and those for which a tool is there"
 	@echo "make check     style, types and layering only"
-	@echo "make coverage  make test-all, and fail if too few branches run"
+	@echo "make coverage  make test, and fail if too few branches run"
 	@echo "make mutants   small faults in every room: which ones do the tests notice?"
 	@echo "make stress    10,000 random mixtures, every public number, against an oracle of its own"
 	@echo "make fuzz      100,000 hostile inputs: surveys, specs, calls, reports, evidence, options"
@@ -67,9 +67,9 @@ test: style
 test-all:
 	@$(MAKE) --no-print-directory test TESTS= PROFILE=freewill
 
-# Branches are counted where that costs little: not of tests that are slow by what they compute.
+# What is slow goes the same ways again.
 coverage:
-	@$(MAKE) --no-print-directory test TESTS= COVER=--cov PROFILE=freewill
+	@$(MAKE) --no-print-directory test COVER=--cov
 
 tests: $(READY)
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(TESTS) $(COVER)

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, Phase, settings
 
 # The same examples on every run, no time limit on one.
 settings.register_profile("freewill", deadline=None, derandomize=True, max_examples=25)
-# Fewer of them every day: `make test`.
+# Fewer of them in continuous integration, and fewer every day: `make test`.
+settings.register_profile("integration", settings.get_profile("freewill"), max_examples=15)
 settings.register_profile("everyday", settings.get_profile("freewill"), max_examples=8)
 # A mutant is dead at the first failure: nobody reads the smallest one. A busy machine kills none.
 settings.register_profile(

@@ -48,8 +48,6 @@ WITH_TOOLS = {
     "test_whole_way",
 }
 """Modules that start a browser, a database or a cluster."""
-ALONE = {"test_experiments"}
-"""Modules whose slow tests are the only ones that run what they test."""
 LONG_PAGES = {"choose-a-menu.md", "new-mechanism.md", "planning.md", "robust.md"}
 """Pages of the documentation whose examples take seconds."""
 for variable in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
@@ -61,10 +59,8 @@ def pytest_collection_modifyitems(items):
     """Leave to `make test-all` what starts a browser, a database or Spark, and begin with it there.
 
     What takes longest comes first, so that no process is left with it in the end, and all that
-    needs Spark comes together, so that one process starts it. Branches are counted of what is quick
-    and of what needs a tool: tests that are slow by what they compute go the same ways again, but
-    for those that are alone in it. What an entry of the contract does beyond the first of its kind
-    is tried later, and no branches are counted of it: the first goes the same ways.
+    needs Spark comes together, so that one process starts it. What an entry of the
+    contract does beyond the first of its kind is tried later: the first goes the same ways.
     """
     turns = {}
     for item in items:
@@ -72,8 +68,6 @@ def pytest_collection_modifyitems(items):
         variant = any(isinstance(one, Entry) and one.name in variants() for one in given)
         if variant or item.path.name in LONG_PAGES:
             item.add_marker(pytest.mark.later)
-        if variant:
-            item.add_marker(pytest.mark.no_cover)
         spark = any(isinstance(one, str) and one == "spark" for one in given)
         spark = spark or "spark" in getattr(item, "fixturenames", ())
         if spark or item.path.stem in WITH_TOOLS:
@@ -81,8 +75,6 @@ def pytest_collection_modifyitems(items):
             turns[item] = 0 if spark else 1
         elif item.get_closest_marker("slow"):
             turns[item] = 2
-            if item.path.stem not in ALONE:
-                item.add_marker(pytest.mark.no_cover)
     items.sort(key=lambda item: turns.get(item, 3))
 
 

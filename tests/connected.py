@@ -21,7 +21,7 @@ def main(folder: str) -> None:
     spark = fw.spark_session({**options, "spark.sql.shuffle.partitions": "2"})
     if "connect" not in type(spark).__module__:
         raise TypeError(f"{type(spark)} is no session of Spark Connect")
-    for kind in ("parquet", "csv", "ndjson", "arrow", "pandas"):
+    for kind in ("parquet", "ndjson", "pandas"):
         source = stored(faulty_table(), kind, Path(folder))
         here, there = (read(source, menu_survey(), engine=name) for name in ("duckdb", "spark"))
         if (here.evidence, here.invalid) != (there.evidence, there.invalid):

@@ -84,7 +84,7 @@ def test_node_reproduces_the_vectors():
 @pytest.mark.later
 def test_what_is_drawn_follows_the_law():
     stream = np.random.default_rng(7).bytes(1 << 23)
-    found = p_values(in_node, 20_000, stream)
+    found = p_values(in_node, 10_000, stream)
     assert len(found) == len(LAWFUL)
     assert min(found.values()) > 1e-6, found
 

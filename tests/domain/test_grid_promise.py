@@ -71,7 +71,7 @@ def edges(lowest, highest):
 
 
 @pytest.mark.slow
-@examples(300)
+@examples(120)
 @given(edges(-90, 90), edges(-180, 180), st.integers(1, 9), st.integers(1, 9))
 @example([35.0, 71.0], [-10.0, 40.0], 9, 9)
 @example([-71.0, -35.0], [-10.0, 40.0], 9, 9)

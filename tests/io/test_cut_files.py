@@ -36,17 +36,17 @@ ROW = b"careful,1\n"
 
 @pytest.mark.slow
 def test_random_cuts_and_tails_lose_no_row(tmp_path):
-    found = judge_all(tmp_path, rows=200, times=4, seed=0)
+    found = judge_all(tmp_path, rows=200, times=2, seed=0)
     verdicts = Counter(verdict for _, verdict in found.elements())
-    assert sum(verdicts.values()) == 116
-    assert verdicts["refused"] > 60
-    assert verdicts["read"] > 3
+    assert sum(verdicts.values()) == 58
+    assert verdicts["refused"] > 30
+    assert verdicts["read"] > 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rows", "times"), [(3_000, 5), (150_000, 1)])
+@pytest.mark.parametrize(("rows", "times"), [(3_000, 2), (150_000, 1)])
 def test_many_random_cuts_and_tails_lose_no_row(tmp_path, rows, times):
-    """174 files: 29 of 150,000 rows, so that several frames, blocks and buffers are filled."""
+    """87 files: 29 of 150,000 rows, so that several frames, blocks and buffers are filled."""
     times *= int(os.environ.get("FREEWILL_FUZZ", "1"))
     found = judge_all(tmp_path, rows, times, seed=rows)
     verdicts = Counter(verdict for _, verdict in found.elements())

@@ -37,7 +37,7 @@ BOUNDS = [(fw.KRR, fw.krr_error_bound), (fw.RAPPOR, fw.rappor_error_bound)]
 @pytest.mark.parametrize(("kind", "bound"), BOUNDS)
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_the_bound_is_exact_when_all_epsilons_are_equal(kind, bound, epsilon: float) -> None:
-    errors = squared_errors(kind, [epsilon], 400, 1500)
+    errors = squared_errors(kind, [epsilon], 400, 900)
     standard_error = errors.std() / np.sqrt(errors.size)
     assert abs(errors.mean() - bound(THETA, [epsilon], [400])) < 4 * standard_error
     # The test can see a bound that is off by a tenth.
@@ -48,7 +48,7 @@ def test_the_bound_is_exact_when_all_epsilons_are_equal(kind, bound, epsilon: fl
 @pytest.mark.parametrize(("kind", "bound"), BOUNDS)
 def test_the_bound_holds_when_epsilons_differ(kind, bound) -> None:
     epsilons = [0.3, 1.0, 4.0, 8.0]
-    errors = squared_errors(kind, epsilons, 400, 1000)
+    errors = squared_errors(kind, epsilons, 400, 400)
     standard_error = errors.std() / np.sqrt(errors.size)
     limit = bound(THETA, epsilons, [100] * 4)
     assert errors.mean() < limit + 2 * standard_error

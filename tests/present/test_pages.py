@@ -112,7 +112,7 @@ def test_labels_are_texts_and_nothing_else():
 
 
 @pytest.mark.slow
-@examples(25)
+@examples(10)
 @given(alphabet=ALPHABETS, people=st.sampled_from([1, 2, 50, 1000]))
 def test_every_alphabet_has_a_page_with_a_picture(alphabet, people):
     noisy = fw.KRR(alphabet, 3.0) if alphabet.size > 1 else fw.Identity(alphabet)

@@ -149,9 +149,9 @@ def test_draws_have_the_covariance_of_the_sums(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanisms", [MIXED, MIXED[:2]], ids=["with bits", "counted"])
 def test_laws_that_are_right_are_rejected_as_often_as_they_should_be(mechanisms):
-    """In some 5 % of 150 surveys, with rare outputs among them: 0.7 % to 12 % is chance."""
-    found = [fw.check_fit(reports(mechanisms, 700, seed)) for seed in range(150)]
-    assert 0.007 <= np.mean([not one.holds for one in found]) <= 0.12
+    """In some 5 % of 100 surveys, with rare outputs among them: 1 to 12 is chance."""
+    found = [fw.check_fit(reports(mechanisms, 700, seed)) for seed in range(100)]
+    assert 1 <= sum(not one.holds for one in found) <= 12
     for one in found:
         assert one.holds == (not one.suspects)
     sent = np.array([[g.sent for g in one.groups] for one in found])

@@ -52,7 +52,7 @@ def within(share, wanted, runs, errors=3.5):
 @pytest.mark.parametrize("name", MIXTURES)
 def test_equality_is_rejected_as_often_as_it_should(name):
     """For each truth, and closer for both together."""
-    runs = 30 if name == "bits" else 60
+    runs = 20 if name == "bits" else 40
     found = np.array(
         [
             [
@@ -84,7 +84,7 @@ def test_half_a_value_is_found_with_power(name):
 @pytest.mark.slow
 def test_mechanisms_and_numbers_of_people_may_differ():
     ones, others = MIXTURES["k-rr"], MIXTURES["geometric"]
-    runs = 200
+    runs = 80
     found = [
         equality(
             simulated(ones, SMOOTH, 500, 2 * seed), simulated(others, SMOOTH, 8000, 2 * seed + 1)
@@ -158,7 +158,7 @@ def test_stages_are_independent_and_uniform():
 def test_intervals_hold_the_difference_and_the_distance(name, change, monkeypatch):
     # The test of equality, which takes most of the time, has tests of its own.
     monkeypatch.setattr("freewill.stats.compare.equality", lambda *bodies: 0.5)
-    runs, truth = 30, SMOOTH
+    runs, truth = 20, SMOOTH
     other = shifted(truth) if change else truth
     alphabet = MIXTURES[name][0].alphabet
     true, distance = other - truth, fw.emd(truth, other, alphabet)

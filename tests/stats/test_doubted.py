@@ -106,10 +106,10 @@ def test_intervals_hold_the_share_of_the_value_that_was_forged(monkeypatch) -> N
     """Intervals that took what is kept of it for seen would hold it in four of five runs."""
     acquit_others(monkeypatch)
     held = []
-    for seed in range(100):
+    for seed in range(70):
         symbol = 7 * seed % 30
         safe = fw.robust(with_forged(honest(FOUR, seed), FOUR[2], symbol, 600))
         told = safe.intervals(fw.functionals.values([symbol]))
         held.append(bool(told.low <= TRUTH[symbol] <= told.high))
-    # Of 100 runs at 95 %, one in 500 falls below; of such as are held in four of five, 97 in 100.
-    assert np.mean(held) >= 0.88
+    # Of 70 runs at 95 %, one in 500 falls below; of such as are held in four of five, 9 in 10.
+    assert np.sum(held) >= 61

@@ -120,11 +120,11 @@ def test_four_questions_with_256_ways_to_answer_are_checked_at_once():
 @pytest.mark.slow
 def test_the_sizes_of_both_tests_are_their_level():
     """Of the laws and of free choice (`test_choice_by_attribute.py`), by the same people."""
-    crowds = (crowd(3000, seed) for seed in range(200))
+    crowds = (crowd(3000, seed) for seed in range(80))
     p_values = np.array(
         [(fw.check_fit(some).p_value, fw.check_choice(some).p_value) for some in crowds]
     )
-    # 5 % of 200 are 10, and less than 3 or more than 21 come once in a thousand.
+    # 5 % of 80 are 4, and none or more than 11 come less than twice in a hundred times.
     laws, choice = np.sum(p_values < 0.05, axis=0)
-    assert 2 <= laws <= 21
-    assert 3 <= choice <= 21
+    assert 1 <= laws <= 11
+    assert 1 <= choice <= 11

@@ -104,7 +104,7 @@ def test_costs_of_a_distance_come_true():
     for mechanism, people in ((fw.Identity(line), 10_000), (offer.mechanism, offer.cost * 10_000)):
         law, rng = theta @ mechanism.law(), np.random.default_rng(3)
         parts = (
-            [(mechanism, mechanism.outputs(), rng.multinomial(people, law))] for _ in range(300)
+            [(mechanism, mechanism.outputs(), rng.multinomial(people, law))] for _ in range(150)
         )
         means.append(
             np.mean([fw.emd(fw.gibu(fw.collect(some)).theta, theta, line) for some in parts])

@@ -134,7 +134,6 @@ def test_what_it_certifies_holds(number, monkeypatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.no_cover
 @pytest.mark.parametrize("alone", [False, True])
 def test_what_it_certifies_holds_for_many_mixtures(alone, monkeypatch) -> None:
     """Of up to 100 values and 10^12 people; rounds for the shares may stall, and rarely do.
@@ -144,9 +143,9 @@ def test_what_it_certifies_holds_for_many_mixtures(alone, monkeypatch) -> None:
     if alone:
         acquit_others(monkeypatch)
     times = int(os.environ.get("FREEWILL_FUZZ", "1"))
-    numbers = range(20, 20 + 20 * times)  # of all but the rarest families
+    numbers = range(20, 20 + 10 * times)  # of all but the rarest families
     ends = [end for number in numbers if (end := check(enlarged(12, number, 100)))]
-    assert len(ends) >= 7 * times
+    assert len(ends) >= 3 * times
     assert ends.count("certified") >= len(ends) - 1
 
 

@@ -90,8 +90,8 @@ def random_survey(rng):
 
 @pytest.mark.slow
 def test_dashboard_command_and_library_agree_on_random_surveys(tmp_path):
-    """The same verdict, words and p-value, whoever is asked: FREEWILL_FUZZ=8 asks 200 times."""
-    surveys = 25 * int(os.environ.get("FREEWILL_FUZZ", "1"))
+    """The same verdict, words and p-value, whoever is asked: FREEWILL_FUZZ=14 asks 210 times."""
+    surveys = 15 * int(os.environ.get("FREEWILL_FUZZ", "1"))
     rng, path, seen = np.random.default_rng(24), tmp_path / "evidence.parquet", []
     for _ in range(surveys):
         evidence = random_survey(rng)

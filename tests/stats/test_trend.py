@@ -157,10 +157,10 @@ def test_a_mechanism_of_one_period_stays_where_it_is():
 
 @pytest.mark.slow
 def test_tests_keep_their_level_while_choices_change():
-    """200 surveys of six weeks, few and many people: 5 % of them seem to change, but for chance."""
+    """100 surveys of six weeks, few and many people: 5 % of them seem to change, but for chance."""
     mechanisms = (fw.KRR(LINE, 1.0), fw.KRR(LINE, 3.0), fw.Geometric(LINE, 0.5))
     small = []
-    for seed in range(200):
+    for seed in range(100):
         found = fw.trend(weeks(6, 100, seed=seed, mechanisms=mechanisms), "mean")
         small.append([found.p_value, found.p_constant, found.p_slope])
     shares = np.mean(np.array(small) < 0.05, axis=0)

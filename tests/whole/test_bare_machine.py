@@ -1,4 +1,4 @@
-"""All tests are collected on a machine that has none, or all but one, of the optional packages."""
+"""All tests are collected on a machine that has none, or some, of the optional packages."""
 
 import os
 import subprocess
@@ -107,9 +107,10 @@ def test_all_tests_and_doctests_are_collected_without_any_optional_package():
 
 
 @pytest.mark.slow
-def test_all_tests_are_collected_without_each_optional_package():
+def test_all_tests_are_collected_without_some_of_the_optional_packages():
+    """One in five is missing at a time, so that none hides that another is not guarded."""
     # Doctests stand in the package, which the other test has tried.
-    assert not collected("modules", OPTIONAL, "tests")
+    assert not collected("modules", [" ".join(OPTIONAL[first::5]) for first in range(5)], "tests")
 
 
 @pytest.mark.slow

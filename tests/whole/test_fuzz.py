@@ -25,13 +25,13 @@ ROOT = Path(__file__).parents[2]
 def test_no_hostile_input_ends_in_anything_but_a_result_or_an_error_of_ours(tmp_path):
     # In a process of its own: one that crashes fails this test and no other.
     told = tmp_path / "runs.json"
-    command = [sys.executable, "-m", "tools.fuzz", "--count", "1000", "--seed", "7", "--jobs", "1"]
+    command = [sys.executable, "-m", "tools.fuzz", "--count", "600", "--seed", "7", "--jobs", "1"]
     done = subprocess.run(
         [*command, "--json", str(told)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     runs = json.loads(told.read_text())
-    assert len(runs) == 1000
+    assert len(runs) == 600
     for kind in KINDS:
         verdicts = {run["verdict"] for run in runs if run["kind"] == kind}
         assert verdicts == {"accepted", "refused"}, kind

@@ -66,8 +66,7 @@ def test_a_search_finds_a_name(browser, address):
     page.close()
 
 
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
 @skipped(importlib.util.find_spec("axe_playwright_python") is not None, "axe")
 def test_everybody_can_read_it(browser, address, scheme, width):
     from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415

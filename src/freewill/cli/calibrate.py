@@ -61,12 +61,12 @@ def calibrate(
         listed = [
             {
                 "loss": target,
-                "epsilon": mechanism.epsilon,
-                "promise": mechanism.guarantee().describe(),
-                "id": mechanism.id,
-                "spec": mechanism.spec(),
+                "epsilon": one.epsilon,
+                "promise": one.guarantee().describe(),
+                "id": one.id,
+                "spec": one.spec(),
             }
-            for target, mechanism in pairs
+            for target, one in pairs
         ]
         say_json({"mechanisms": listed})
         return

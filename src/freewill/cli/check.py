@@ -76,10 +76,8 @@ def check(
     """
     check_level(level)
     names, pair = parse_of(of), _pair(independent)
-    with evidence_of(sources, survey, engine, strict=strict, only=only, of=names) as (
-        evidence,
-        left_out,
-    ):
+    with evidence_of(sources, survey, engine, strict=strict, only=only, of=names) as read:
+        evidence, left_out = read
         several_people(evidence, "freewill check")
         refuse_vast_joint(evidence.alphabet)
         depend = _tested(evidence, pair, level)

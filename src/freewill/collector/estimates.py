@@ -22,7 +22,7 @@ from freewill.collector.store import Store
 from freewill.collector.surveys import EVER, Days, Release, StoredSurvey, evidence_of, people_of
 from freewill.core.presented import csv_text, json_bytes, portable
 from freewill.domain.alphabets.base import attributes_of
-from freewill.domain.questionnaire import Questionnaire
+from freewill.domain.survey import Questionnaire
 from freewill.errors import FreewillError, ParameterError, several
 from freewill.numeric.solvers.likelihood import OnStep
 from freewill.present.document import checks_content, intervals_content

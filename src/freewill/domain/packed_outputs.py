@@ -273,7 +273,11 @@ class OfParts(Packed, Protocol):
 
     def __post_init__(self) -> None:
         for part in self.parts:
-            check_part(part)
+            if not hasattr(part, "to_bytes"):
+                raise ParameterError(
+                    f"{shown(str(part))} cannot be a part of a report: its space needs width, "
+                    f"places, to_bytes and from_bytes, and where it repeats numbers and numbered."
+                )
 
     @property
     def size(self) -> int:
@@ -418,15 +422,6 @@ class Records(OfParts):
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.parts))
-
-
-def check_part(space: Any) -> None:
-    """Refuse a space whose reports cannot be told among others by their bytes."""
-    if not hasattr(space, "to_bytes"):
-        raise ParameterError(
-            f"{shown(str(space))} cannot be a part of a report: its space needs width, "
-            f"places, to_bytes and from_bytes, and where it repeats numbers and numbered."
-        )
 
 
 def _byte_rows(column: Any, width: int) -> PackedBits:

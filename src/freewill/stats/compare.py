@@ -17,7 +17,7 @@ from freewill.stats.covariance import OnRow
 from freewill.stats.difference import equality, solves_of, written
 from freewill.stats.estimators.estimate import Work
 from freewill.stats.evidence import COINCIDENCE, Evidence, fitted_sum, log_repeated, stirling
-from freewill.stats.functionals import checked_level, estimable
+from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable
 from freewill.stats.groups import Group
 from freewill.stats.information import DENSE, OneStep, advice_on_few, fit_of, several_people
 from freewill.stats.intervals import (
@@ -28,7 +28,6 @@ from freewill.stats.intervals import (
     normal_draws,
     reach_of,
 )
-from freewill.stats.weights import Quantiles, Weights
 
 _TRANSPORT = 10
 """Solves that an exact transport counts for: where there are any, solves have a matrix."""

@@ -1,7 +1,8 @@
-"""Some attributes of records, and which records meet a condition."""
+"""What is asked of several attributes that no weights give, and of which records."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,10 +12,65 @@ from freewill.domain.alphabets.groups import members_of, set_name
 from freewill.domain.alphabets.product import Product
 from freewill.errors import AlphabetError, ParameterError, printable, raised_as, shown
 
+if TYPE_CHECKING:
+    from freewill.stats.functionals import Quantiles
+
 Given = Mapping[str, Any]
 """Of some attributes, a value or several: what people are asked for."""
 MOST = 1 << 24
 """Records that weights are written for."""
+
+
+class Fraction(NamedTuple):
+    """Numerators and denominators at some shares t, one a functional, with their gradients."""
+
+    top: FloatArray
+    top_gradient: FloatArray
+    """[functional, share]"""
+    bottom: FloatArray
+    bottom_gradient: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Fractions:
+    """Functionals f(H theta) = A(t) / B(t) on one alphabet, of a few sums t = H theta.
+
+    A ratio, a difference of ratios or a product of odds is such a fraction of smooth A and B > 0,
+    whose gradients say how sure it is; `least` and `most` bound what it can be.
+    """
+
+    rows: FloatArray
+    """H, a row of weights a sum."""
+    at: Callable[[FloatArray], Fraction]
+    names: tuple[str, ...]
+    least: FloatArray
+    most: FloatArray
+    bottom: str
+    """What the denominator is, for a sentence about one that is hardly above 0."""
+    single: bool = False
+    about: Alphabet | None = None
+    quantiles: "Quantiles | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """The mutual information of two attributes, sum p_ij log p_ij / (p_i p_j), from all p_ij."""
+
+    rows: FloatArray
+    """A row of weights a cell, row by row."""
+    shape: tuple[int, int]
+    name: str
+
+
+@dataclass(frozen=True)
+class Nonlinear:
+    """Something to ask of theta that no weights give, on products of attributes."""
+
+    what: str
+    on: Callable[[Alphabet], Fractions | Dependence]
+
+    def __str__(self) -> str:
+        return self.what
 
 
 def product_of(alphabet: Alphabet, what: str, *, any_size: bool = False) -> Product:

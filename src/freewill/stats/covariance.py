@@ -15,12 +15,8 @@ from freewill.core.types import FloatArray
 from freewill.errors import several
 from freewill.numeric.operators.base import Map, StackOperator
 from freewill.numeric.operators.moments import Moments, SharedSum, about_mean
-from freewill.numeric.solvers.systems import (
-    ConjugateSystem,
-    conjugate_steps,
-    rows_beside,
-    structured_system,
-)
+from freewill.numeric.solvers.conjugate import ConjugateSystem, conjugate_steps
+from freewill.numeric.solvers.interior import rows_beside, structured_system
 
 LOST = 1e-13
 """Eigenvalues of the scaled information below which rounding is all that a direction holds."""

@@ -9,12 +9,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from freewill.core.types import FloatArray, IntArray
-from freewill.domain.alphabets.base import (
-    Alphabet,
-    Raster,
-    has_raster,
-    raster_of,
-)
+from freewill.domain.alphabets.base import Alphabet, Raster, has_raster, raster_of
 from freewill.numeric.operators.moments import about_mean
 from freewill.stats.estimators.estimate import Work, default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu

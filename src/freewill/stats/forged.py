@@ -1,6 +1,5 @@
 """Forged reports on single outputs: the sets of atoms that explain reports best."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,15 +13,10 @@ from freewill.errors import EvidenceError, printable, several
 from freewill.numeric.operators.around import AtomOperator
 from freewill.numeric.operators.base import DenseOperator, Operator
 from freewill.numeric.solvers import columns, interior, passes
+from freewill.numeric.solvers.conjugate import AtomSystem, System
+from freewill.numeric.solvers.interior import DenseSystem, rows_beside, structured_system
 from freewill.numeric.solvers.likelihood import Certificate, Likelihood, Solution, Status, Trace
 from freewill.numeric.solvers.passes import Passes
-from freewill.numeric.solvers.systems import (
-    AtomSystem,
-    DenseSystem,
-    System,
-    rows_beside,
-    structured_system,
-)
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, refuse_nobody, refuse_unheld
@@ -37,8 +31,6 @@ _ROUNDS, _FEW_ROUNDS = 100, 20
 """Rounds for the shares of the honest: two to four are the rule, the last ones tiny."""
 _ROUGH = 10
 """Tolerances that other shares may gain where atoms are only compared."""
-_FIRST_LEAP = 4.0
-"""Rounds that the first leap ahead stands for, at most; later ones more, as long as they gain."""
 _LEADERS = 32
 """Mechanisms that may each lead theta: beyond these, one tells less than a 32nd of what all do."""
 _LOOSE = 100
@@ -193,41 +185,16 @@ class AtomModel:
         chosen = np.zeros(self.weights.size, dtype=np.bool_)
         chosen[places] = True
         ahead = self._honest(near.theta, chosen & (self.weights > near.honest))
-        after, lack, steps, leap, longest = ahead, np.inf, 0, False, _FIRST_LEAP
-        before: tuple[FloatArray, FloatArray] | None = None
+        lack, steps = np.inf, 0
         for _ in range(most):
-            there = self._given(ahead, places, near, price)
-            steps += there.steps
-            if leap and there.log_likelihood < near.log_likelihood - self.tolerance:
-                ahead, leap, longest = after, False, max(longest / 4, 1.0)
-                continue
-            longest *= 2 if leap else 1
-            near, after = there, self._honest(there.theta, there.forged > 0)
+            near = self._given(ahead, places, near, price)
+            steps += near.steps
+            ahead = self._honest(near.theta, near.forged > 0)
             # L is at its top in r: what is left to gain is of second order.
-            lack = float(np.sum((after - near.shares) ** 2 / near.shares)) / 2
+            lack = float(np.sum((ahead - near.shares) ** 2 / near.shares)) / 2
             if lack <= enough or price:
                 return replace(near, steps=steps)
-            move, leap = np.log(after / near.shares), before is not None
-            if before is None:
-                ahead, before = after, (near.shares, move)
-            else:
-                ahead, before = self._leap(*before, move, longest), None
         return replace(near, gap=near.gap + lack, steps=steps, status=Status.STALLED)
-
-    def _leap(
-        self, shares: FloatArray, first: FloatArray, second: FloatArray, longest: float
-    ) -> FloatArray:
-        """Return where two rounds lead that moved log r so: far, where rounds climb slowly.
-
-        As `accelerated_em` does (Varadhan and Roland, scheme S3), but no longer than `longest`.
-        """
-        bend = second - first
-        change = float(bend @ bend)
-        length = max(1.0, math.sqrt(float(first @ first) / change)) if change else 1.0
-        length = min(length, longest)
-        far = np.exp(np.log(shares) + 2 * length * first + length**2 * bend)
-        far = np.clip(far, _LEAST * self.shares, self.shares)
-        return np.asarray(far / far.sum())
 
     def gains(self, fit: AtomFit) -> FloatArray:
         """Return what an atom at each output would add to the log-likelihood of all people.

@@ -17,7 +17,8 @@ from scipy.linalg import lapack
 
 from freewill.core.types import BoolArray, FloatArray, distribution, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet, attributes_of
-from freewill.domain.mechanisms.base import Mechanism, is_mechanism, moments_together
+from freewill.domain.mechanisms.base import Mechanism, is_mechanism
+from freewill.domain.mechanisms.factored import moments_together
 from freewill.errors import EvidenceError, ParameterError, closest, printable, several, shown
 from freewill.numeric.operators.moments import (
     Moments,
@@ -28,13 +29,7 @@ from freewill.numeric.operators.moments import (
 )
 from freewill.numeric.solvers.likelihood import OnStep
 from freewill.stats.covariance import FACTORED, LOST, OnRow, SolvedCovariance
-from freewill.stats.estimators.estimate import (
-    Estimate,
-    Start,
-    Work,
-    default_tolerance,
-    slope_at,
-)
+from freewill.stats.estimators.estimate import Estimate, Start, Work, default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, refuse_nobody, refuse_several
 from freewill.stats.functionals import weights_of
@@ -238,9 +233,8 @@ class Information:
 
     def _places(self, mechanism: Mechanism | str) -> list[int]:
         if not isinstance(mechanism, str) and not is_mechanism(mechanism):
-            raise ParameterError(
-                f"mechanism={shown(mechanism)}: expected a mechanism, or the name of one."
-            )
+            expected = "expected a mechanism, or the name of one."
+            raise ParameterError(f"mechanism={shown(mechanism)}: {expected}")
         places = [
             place
             for place, (one, _, name) in enumerate(self.parts)

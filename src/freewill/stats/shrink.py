@@ -12,6 +12,7 @@ from freewill.domain.mechanisms.randomised_response import Identity
 from freewill.errors import EvidenceError, ParameterError, several
 from freewill.numeric.operators.base import StackOperator
 from freewill.numeric.solvers import interior
+from freewill.numeric.solvers.interior import dense_system
 from freewill.numeric.solvers.likelihood import (
     Likelihood,
     OnStep,
@@ -20,7 +21,6 @@ from freewill.numeric.solvers.likelihood import (
     compact,
     one_blas_thread,
 )
-from freewill.numeric.solvers.systems import dense_system
 from freewill.stats.estimators.estimate import (
     Estimate,
     checked_run,
@@ -116,7 +116,19 @@ def shrink(
     trace = Trace(on_step)
     tolerance, limit = checked_run(evidence, tol, max_steps)
     refuse_nobody(evidence, "an estimate")
-    _refuse_what_does_not_fit(evidence)
+    size = evidence.alphabet.size
+    if not evidence.held:
+        raise EvidenceError(
+            "shrinking takes some dozen passes at each of some dozen strengths, and some reports "
+            "stay in files: read them with a larger hold=, or take fw.gibu."
+        )
+    refuse_beyond(
+        _MOST_BYTES,
+        8 * size * size,
+        f"shrinking {several(size, 'share')} holds a matrix that",
+        "Take a coarser alphabet; fw.gibu has no such limit.",
+        ParameterError,
+    )
     fits: list[_Fit] = []
     for fit in _ladder(evidence, tolerance, limit):
         fits.append(fit)
@@ -139,22 +151,6 @@ def _ladder(evidence: Evidence, tolerance: float, limit: int) -> Iterator[_Fit]:
             fit = _fitted(evidence, weakest * 2 ** (step / _LADDER), tolerance, limit, start)
         yield fit
         start = fit.solution.theta
-
-
-def _refuse_what_does_not_fit(evidence: Evidence) -> None:
-    size = evidence.alphabet.size
-    if not evidence.held:
-        raise EvidenceError(
-            "shrinking takes some dozen passes at each of some dozen strengths, and some reports "
-            "stay in files: read them with a larger hold=, or take fw.gibu."
-        )
-    refuse_beyond(
-        _MOST_BYTES,
-        8 * size * size,
-        f"shrinking {several(size, 'share')} holds a matrix that",
-        "Take a coarser alphabet; fw.gibu has no such limit.",
-        ParameterError,
-    )
 
 
 def _fitted(

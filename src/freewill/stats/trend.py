@@ -16,13 +16,13 @@ from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.choice.check import holm
 from freewill.stats.compare import Body, refuse_shared
+from freewill.stats.conditions import Fractions, Nonlinear
 from freewill.stats.difference import Change, Lines, Pooled, change, written
 from freewill.stats.estimators.estimate import Work
 from freewill.stats.evidence import Evidence, checked_evidence, some_of
-from freewill.stats.functionals import checked_level, estimable, functionals_of
+from freewill.stats.functionals import Quantiles, checked_level, estimable, functionals_of
 from freewill.stats.information import FEW, OneStep
 from freewill.stats.intervals import Intervals, checked_flag, intervals
-from freewill.stats.weights import Fractions, Nonlinear, Quantiles
 
 COLUMNS = ("point", "low", "high", "band_low", "band_high", "standard_error")
 """Columns of each period and functional, in tables and files."""

@@ -1,7 +1,7 @@
 """Reports about several attributes, attribute by attribute: what laws and marginals share."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -134,17 +134,23 @@ def product_law(mechanisms: Sequence[Mechanism], outputs: Sequence[Reports]) -> 
     return factored.law()
 
 
-def named(alphabet: Any, parts: Sequence[Mechanism]) -> Iterator[tuple[str, Mechanism]]:
-    """Yield the mechanism of each attribute, by its name."""
-    return zip(alphabet.attributes, parts, strict=True)
-
-
 MOST_ROWS = 1 << 22
 """Outputs of all mechanisms together that are listed, some 32 MiB an attribute."""
 _MOST_DRAWN = 2_048
 """Records up to which outputs that cannot be listed are drawn."""
 _MOST_ONE = 1 << 20
 """Outputs of one mechanism that are."""
+
+
+def moments_together(mechanisms: Sequence[Any], theta: FloatArray) -> list[Moments]:
+    """Return what a report of each mechanism tells at theta; of those about attributes, at once."""
+    places = [place for place, one in enumerate(mechanisms) if hasattr(one, "listed")]
+    shared = shared_moments([mechanisms[place] for place in places], theta) if places else []
+    moments = dict(zip(places, shared, strict=True))
+    return [
+        moments[place] if place in moments else one.moments(theta)
+        for place, one in enumerate(mechanisms)
+    ]
 
 
 def shared_moments(mechanisms: Sequence[Any], theta: FloatArray) -> list[Moments]:

@@ -16,8 +16,8 @@ from freewill.domain.shokri.problem import Problem
 from freewill.errors import LawError
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import interior
+from freewill.numeric.solvers.interior import DenseSystem
 from freewill.numeric.solvers.likelihood import Likelihood, attainable_gap
-from freewill.numeric.solvers.systems import DenseSystem
 
 
 def max_entropy(problem: Problem, quality_loss: float) -> FloatArray:

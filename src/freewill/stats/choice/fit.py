@@ -362,46 +362,31 @@ class JointEstimate:
         return moved, covariance / model.people
 
     @property
-    def theta(self) -> FloatArray:
-        """theta_1."""
-        return self._efficient[0][: self.model.size]
-
-    @property
     def coefficients(self) -> FloatArray:
         """b_1, [function, contrast], the constant function first."""
         return self._efficient[0][self.model.size :].reshape(self.near_coefficients.shape)
 
-    @property
-    def covariance(self) -> FloatArray:
-        """C / n of both."""
-        return self._efficient[1]
-
-    def _log_odds(self, place: int) -> tuple[FloatArray, FloatArray]:
-        """Return log(c / (1 - c)) of one mechanism, and its derivatives by the coefficients.
+    @cached_property
+    def _odds(self) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+        """log(c / (1 - c)) of each mechanism, its derivatives by the coefficients, its errors.
 
         It is eta_m - log(sum of e^eta over the others), however near c is to 0 or 1.
         """
         logits, contrasts = self.model.logits(self.basis, self.coefficients), self.model.contrasts
-        others = np.delete(logits, place, axis=1)
-        moves = contrasts[place] - softmax(others, axis=1) @ np.delete(contrasts, place, axis=0)
-        rows = self.basis.with_constant[:, :, None] * moves[:, None, :]
-        odds = logits[:, place] - logsumexp(others, axis=1)
-        return odds, rows.reshape(self.model.size, -1)
-
-    @cached_property
-    def _odds(self) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
-        """log(c / (1 - c)) of each mechanism, its derivatives by the coefficients, its errors."""
         matrix, every = self.choice_covariance, []
-        for place in range(len(self.model.contrasts)):
-            odds, rows = self._log_odds(place)
+        for place, own in enumerate(contrasts):
+            others = np.delete(logits, place, axis=1)
+            moves = own - softmax(others, axis=1) @ np.delete(contrasts, place, axis=0)
+            rows = self.basis.with_constant[:, :, None] * moves[:, None, :]
+            rows = rows.reshape(self.model.size, -1)
             errors = np.sqrt(np.maximum(np.einsum("xi,ij,xj->x", rows, matrix, rows), 0))
-            every.append((odds, rows, errors))
+            every.append((logits[:, place] - logsumexp(others, axis=1), rows, errors))
         return every
 
     @property
     def choice_covariance(self) -> FloatArray:
         """C / n of the coefficients alone."""
-        return self.covariance[self.model.size :, self.model.size :]
+        return self._efficient[1][self.model.size :, self.model.size :]
 
     def choice_intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper ends for c, [value, mechanism] each.
