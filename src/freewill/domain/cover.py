@@ -75,7 +75,8 @@ class Announcement(Mechanism):
     def _report(self, value: int, source: Source) -> int:
         """Draw from k-RR over the reach; where it is the choice alone, nothing is read."""
         own = self.reach[value]
-        return own[self._responses[len(own)].draw(own.index(value), source)]
+        place: int = self._responses[len(own)].draw(own.index(value), source)
+        return own[place]
 
     def weights(self) -> list[list[int]]:
         """Return the numbers of k-RR at the places of the reach."""
