@@ -232,9 +232,7 @@ class Collector:
         asked = asked_of(found.key, found.intake.survey, request.query_params.multi_items())
         return await self.estimates.after(trend_of, self.estimates, asked)
 
-    @Operation(
-        f"{SURVEY}/evidence", PARQUET, (404, 409, 422), access="administrator", query=openapi.DAYS
-    )
+    @Operation(f"{SURVEY}/evidence", PARQUET, (404, 409, 422), "administrator", query=openapi.DAYS)
     def evidence(self, request: Request, found: Found) -> Response:
         """Return the evidence of a survey as Parquet, which `freewill estimate` reads.
 
