@@ -121,7 +121,7 @@ class Collector:
         intake = self.addresses.asked_now(found)
         with self.store.view() as view:
             closed = self.store.survey(view, intake.id).closed
-        logged = self.store.logged(intake.id)._asdict()
+        logged = self.store.logged[intake.id]._asdict()
         head = json_bytes({"id": intake.id, "closed": closed, "public": self.public, "log": logged})
         body = head[:-1] + b',"explained":' + intake.explained + b',"survey":' + intake.spec + b"}"
         return Response(body, media_type=JSON)
@@ -414,7 +414,7 @@ def application(
                 scope["path_params"] = {"survey": match[1]}
                 await collector.uploads(scope, receive, send)
             else:
-                await routed(scope, receive, answers.with_safe_headers(send))
+                await routed(scope, receive, answers.with_headers(send, answers.SAFE_HEADERS))
         except asyncio.CancelledError:
             # The server ends, and has waited for this long enough.
             with contextlib.suppress(RuntimeError):

@@ -46,14 +46,14 @@ CREATE TABLE releases (
 """The tables, with the words that databases differ in left out.
 
 No table tells when, from where or in which order a report came, but for its period: `reports`,
-`runs` and `settled` have keys of ids (`keys.py`, `ids.py`) in their order, and nothing of what came
+`runs` and `settled` have keys of ids (`ids.py`) in their order, and nothing of what came
 with them; `counts` how many people sent an output; `pages` the reports that do not repeat
 (`surveys.py`); `days` how many people chose a mechanism on a day. `mechanisms` has the numbers
-under which these lie, of each period its own (`periods.py`). `surveys` has what an id is the hash
+under which these lie, of each period its own. `surveys` has what an id is the hash
 of (`law`), what people read, and what the keys of its ids begin with (`head`: the id of the first
 round, or that of an older version); `aliases` the ids that surveys had in older versions
 (`rounds.py`). `log` tells which surveys were served and closed, for everyone to see
-(`survey_log.py`); `releases` what is published of a survey, beside copies of its rows under the
+(`rounds.py`); `releases` what is published of a survey, beside copies of its rows under the
 negative numbers of its mechanisms (`releases.py`).
 """
 OLD_VERSIONS = (2, 3)

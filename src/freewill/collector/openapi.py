@@ -187,10 +187,9 @@ class Alive(TypedDict):
     status: str
 
 
-class Health(TypedDict):
+class Health(Alive):
     """Whether reports can be stored."""
 
-    status: str
     surveys: int
 
 

@@ -68,16 +68,14 @@ def days_asked(query: Sequence[tuple[str, str]]) -> tuple[Days, list[tuple[str, 
     >>> days_asked([("from", "2026-11-02"), ("of", "age")])
     (Days(first='2026-11-02', last=''), [('of', 'age')])
     """
-    names = {"from": "first", "to": "last"}
-    given: dict[str, str] = {}
-    for name, text in query:
-        if name in names:
-            if names[name] in given or not is_day(text):
-                advice = "Ask for ?from= the first day and &to= the last one: 2026-11-02."
-                fault = "is no day" if names[name] not in given else "after another one"
-                raise RefusedError(422, f"{name}={shown(text)} {fault}", advice)
-            given[names[name]] = text
-    return Days(**given), [pair for pair in query if pair[0] not in names]
+    names = ("from", "to")
+    advice = "Ask for ?from= the first day and &to= the last one: 2026-11-02."
+    given = given_once([pair for pair in query if pair[0] in names], names, advice)
+    for name, text in given.items():
+        if not is_day(text):
+            raise RefusedError(422, f"{name}={shown(text)} is no day", advice)
+    days = Days(given.get("from", ""), given.get("to", ""))
+    return days, [pair for pair in query if pair[0] not in names]
 
 
 @dataclass(eq=False)
