@@ -74,7 +74,7 @@ from freewill.domain.metrics import emd as emd
 from freewill.domain.metrics import kl as kl
 from freewill.domain.metrics import l2 as l2
 from freewill.domain.metrics import total_variation as total_variation
-from freewill.domain.questionnaire import Questionnaire as Questionnaire
+from freewill.domain.survey import Questionnaire as Questionnaire
 from freewill.domain.survey import Survey as Survey
 from freewill.domain.survey_log import verify_log as verify_log
 from freewill.errors import AlphabetError as AlphabetError

@@ -50,7 +50,7 @@ def test_bars_have_the_room_that_columns_leave(monkeypatch, width, lengths):
 def test_bars_of_differences_lie_about_their_zero(ends, width):
     low = np.array([first for first, _ in ends])
     high = low + [length for _, length in ends]
-    bars = compare._bars(low, high, width)
+    bars = analysis.interval_bars(low, high, width, about_zero=True)
     half = (width - 1) // 2
     if half < 2:
         assert bars == [""] * len(ends)

@@ -268,8 +268,7 @@ def test_expect_100_continue_is_answered_before_the_body_comes():
 
 @pytest.mark.slow
 def test_a_body_that_never_comes_is_refused_and_an_answer_that_nobody_reads_is_dropped():
-    options = {"seconds": 0.5, "body_seconds": 0.5, "read_seconds": 0.5}
-    with served(**options) as (address, app, server), ExitStack() as stack:
+    with served(patience=(0.5, 0.5, 0.5)) as (address, app, server), ExitStack() as stack:
         silent = stack.enter_context(connected(address))
         silent.sendall(POST + b"content-length: 9\r\n\r\n")
         early = stack.enter_context(connected(address))

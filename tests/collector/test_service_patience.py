@@ -34,7 +34,7 @@ def served(let):
 
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
         config = uvicorn.Config(app, lifespan="off", log_level="error", ws="none")
-        server = Server(config, SECONDS)
+        server = Server(config, (SECONDS, PATIENCE, PATIENCE))
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         try:

@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from choice_cases import (
-    BITS,
-    LINE,
-    MIXED,
-    chosen,
-    naive_law,
-    random_choice,
-    slope_of,
-)
+from choice_cases import BITS, LINE, MIXED, chosen, naive_law, random_choice, slope_of
 from freewill.stats.choice.bases import ladder
 from freewill.stats.choice.fit import JointEstimate
 from freewill.stats.choice.model import ChoiceModel

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 import typer
 
 from freewill.cli.options import integral, option
@@ -14,6 +15,7 @@ from freewill.cli.questions import parse_of
 from freewill.cli.show import remark, say, say_json
 from freewill.cli.standard import DASH, check_target
 from freewill.core.progress import Show, progress, towards
+from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, has_raster
 from freewill.domain.alphabets.groups import Groups, Values, coarser
 from freewill.domain.survey import Survey
@@ -162,6 +164,22 @@ def refuse_many_shares(groups: Groups, bins: int | None, what: str) -> None:
     whole = f"{what.format(many)}, of {several(size, 'value')},"
     larger = 2 * min(bins or 1, size)
     refuse_many(many, size, whole, f"Merge more of them: --bins {larger} or larger.")
+
+
+def interval_bars(
+    low: FloatArray, high: FloatArray, width: int, *, about_zero: bool = False
+) -> list[str]:
+    """Draw intervals from the lowest end of all to the highest, or about a line at 0."""
+    half, tiny = (width - 1) // 2, np.finfo(float).tiny
+    if half < 2:
+        return [""] * len(low)
+    cells, shift, origin, span = width - 1, 0, float(low.min()), float(np.ptp([low, high]))
+    if about_zero:
+        cells, shift, origin, span = half, half, 0.0, float(np.abs([low, high]).max())
+    ends = (np.rint(cells * (end - origin) / max(span, tiny)) + shift for end in (low, high))
+    places = zip(*(end.astype(int).tolist() for end in ends), strict=True)
+    bars = [" " * first + "░" * (last - first + 1) for first, last in places]
+    return [f"{bar:<{half}}"[:half] + "│" + bar[half + 1 :] if about_zero else bar for bar in bars]
 
 
 def check_picture(path: Path | None, inputs: list[str], name: str = "--plot") -> None:

@@ -19,8 +19,7 @@ from freewill.domain.guarantees.audit import audit as recompute
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.leakage import leakage as measure
 from freewill.domain.mechanisms.base import is_mechanism
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import ParameterError, printable, several
 
 _CLAIM = re.compile(

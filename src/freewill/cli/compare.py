@@ -16,7 +16,7 @@ from freewill.cli.show import bar_table, remark, room_beside, say, say_json, say
 from freewill.cli.standard import DASH, called
 from freewill.core.presented import csv_text
 from freewill.core.progress import progress
-from freewill.core.types import FloatArray, IntArray
+from freewill.core.types import IntArray
 from freewill.domain.alphabets.groups import Groups
 from freewill.errors import ParameterError, several
 from freewill.present.shares import difference_columns
@@ -145,8 +145,8 @@ def _show(comparison: Comparison, groups: Groups | None, names: tuple[str, str],
     labels = groups.texts(places) if groups else [[comparison.of[place]] for place in places]
     lines = [[*label, *row] for label, *row in zip(labels, *texts, strict=True)]
     heads = [*(groups.axes if groups else ("of",)), *_HEADS]
-    bars = _bars(numbers["low"], numbers["high"], room_beside([heads, *lines], _BAR))
-    bar_table(heads, lines, bars)
+    room, ends = room_beside([heads, *lines], _BAR), (numbers["low"], numbers["high"])
+    bar_table(heads, lines, analysis.interval_bars(*ends, room, about_zero=True))
     left = len(comparison) - len(places)
     if left:
         say(f"\n{left:,} more with --rows 0, --csv or --json.")
@@ -160,18 +160,3 @@ def largest(comparison: Comparison, rows: int) -> IntArray:
     sure = (low > 0) | (high < 0)
     order = np.lexsort((-np.abs(difference), ~sure))
     return np.sort(order[: rows or len(order)])
-
-
-def _bars(low: FloatArray, high: FloatArray, width: int) -> list[str]:
-    """Draw intervals about a line at 0."""
-    half = (width - 1) // 2
-    if half < 2:
-        return [""] * len(low)
-    most = max(float(np.abs(low).max()), float(np.abs(high).max()), np.finfo(float).tiny)
-    bars = []
-    for first, last in zip(np.rint(half * low / most), np.rint(half * high / most), strict=True):
-        places = range(-half, half + 1)
-        drawn = ["░" if first <= place <= last else " " for place in places]
-        drawn[half] = "│"
-        bars.append("".join(drawn).rstrip())
-    return bars

@@ -1,5 +1,6 @@
 """`freewill estimate`: from reports or evidence to the distribution of the true values."""
 
+import json
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -7,20 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from freewill.cli import analysis
+from freewill.cli import analysis, questions
 from freewill.cli.analysis import AnyMethod
 from freewill.cli.inputs import evidence_of, product_of
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, numeric, option
-from freewill.cli.questions import (
-    GivenValues,
-    Of,
-    condition,
-    needed_questions,
-    parse_given,
-    parse_of,
-)
 from freewill.cli.show import FAILED, bar_table, remark, room_beside, say, say_json, say_raw, table
 from freewill.cli.standard import DASH, check_target
+from freewill.core.files import whole_file
 from freewill.core.presented import csv_text
 from freewill.core.progress import progress
 from freewill.core.types import IntArray
@@ -63,8 +57,8 @@ def estimate(
             "-m",
         ),
     ] = "gibu",
-    of: Of = None,
-    given: GivenValues = None,
+    of: questions.Of = None,
+    given: questions.GivenValues = None,
     only: analysis.Only = None,
     post: Annotated[
         Post | None, option("How inversion and debias remove negative shares (default: project).")
@@ -138,8 +132,8 @@ def estimate(
     _check_targets(geojson, plot, plot_choice, analysis.inputs_of(sources, survey), chosen)
     _check_intervals(intervals, level, joint)
     confidence = _LEVEL if level is None else level
-    among, wanted = parse_given(given), parse_of(of)
-    needed = needed_questions(wanted, among)
+    among, wanted = questions.parse_given(given), questions.parse_of(of)
+    needed = questions.needed_questions(wanted, among)
     with evidence_of(sources, survey, engine, strict=strict, only=only, of=needed) as read:
         evidence, left_out = read
         records = bool(among or attributes_of(evidence.alphabet))
@@ -147,7 +141,9 @@ def estimate(
             _refuse_of_one_question(bins=bins, geojson=geojson, plot_choice=plot_choice)
             product_of(evidence, "--given")
             refuse_vast_joint(evidence.alphabet)
-            condition(among, evidence.alphabet)  # read before the work, for it may be misspelt
+            questions.condition(
+                among, evidence.alphabet
+            )  # read before the work, for it may be misspelt
         groups = analysis.groups_of(bins, evidence.alphabet)
         if intervals:
             several_people(evidence, "--intervals")
@@ -214,7 +210,7 @@ def _distribution(
     """Return the distribution of some questions, among people with certain answers."""
     if not given:
         return estimated.marginal(*attributes_of(estimated.alphabet))
-    among = estimated.given(**condition(given, estimated.alphabet))
+    among = estimated.given(**questions.condition(given, estimated.alphabet))
     return among.marginal(*of) if of else among
 
 
@@ -252,11 +248,7 @@ def _check_pictures(evidence: Evidence, geojson: Path | None, plot_choice: Path 
 
 
 def _draw(
-    shares: Shares | Distribution,
-    sure: Intervals | None,
-    path: Path,
-    title: str,
-    under: Any,
+    shares: Shares | Distribution, sure: Intervals | None, path: Path, title: str, under: Any
 ) -> None:
     """Write the picture: of one question, or of several a heat map or bars beside everybody's."""
     from freewill.present.plots import picture, picture_of  # noqa: PLC0415
@@ -322,14 +314,15 @@ def _choice_doubt(estimated: Estimate, method: AnyMethod) -> str:
 
 
 def _write_map(shares: Shares, sure: Intervals | None, path: Path, under: Any) -> None:
-    from freewill.present import geojson  # noqa: PLC0415
+    from freewill.present.geojson import features  # noqa: PLC0415
 
-    alphabet, theta = shares.estimate.alphabet, shares.estimate.theta
+    made = features(shares.estimate.alphabet, shares.estimate.theta, shares.groups, sure, under)
     if str(path) == DASH:
-        say_json(geojson.features(alphabet, theta, shares.groups, sure, under))
-    else:
-        geojson.write(alphabet, theta, path, shares.groups, sure, under)
-        analysis.say_drawn(path, "map")
+        say_json(made)
+        return
+    with whole_file(path) as part:
+        part.write_text(f"{json.dumps(made, allow_nan=False)}\n", encoding="utf-8")
+    analysis.say_drawn(path, "map")
 
 
 def _comment(estimated: Estimate, sure: Intervals | None, *notes: str) -> None:

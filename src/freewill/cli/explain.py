@@ -13,8 +13,7 @@ from freewill.core.progress import progress
 from freewill.device.explain import Explanation, QuestionnaireExplanation, SurveyExplanation
 from freewill.device.explain import explain as in_words
 from freewill.device.words import survey_texts
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import ParameterError
 
 

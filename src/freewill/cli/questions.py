@@ -8,8 +8,7 @@ import numpy as np
 
 from freewill.cli.options import option, parse_list, parse_pair
 from freewill.domain.alphabets.base import Alphabet, attributes_of, encode_texts
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import ParameterError, closest, none_of, printable, raised_as
 
 Of = Annotated[

@@ -19,8 +19,7 @@ from freewill.collector.releases import ReleaseRule
 from freewill.collector.serving import serve as run
 from freewill.collector.tokens import Role, sources
 from freewill.domain.programs import undrawable
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import FreewillError, ParameterError, printable
 
 Log = StrEnum("Log", ["TEXT", "JSON"])

@@ -8,7 +8,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from freewill.cli import analysis
@@ -20,7 +19,6 @@ from freewill.cli.show import bar_table, remark, room_beside, say, say_json, say
 from freewill.cli.standard import called
 from freewill.core.presented import csv_text
 from freewill.core.progress import progress
-from freewill.core.types import FloatArray
 from freewill.errors import EvidenceError, several
 from freewill.present.trends import scaled, sentence, surest
 from freewill.stats import functionals
@@ -180,7 +178,8 @@ def _show_periods(result: Trend, rows: int) -> None:
         [name, f"{many:,}", *(f"{number:.5g}" for number in numbers)]
         for name, many, *numbers in zip(names, people, *columns, strict=True)
     ]
-    bar_table(heads, lines, _bars(columns[1], columns[2], room_beside([heads, *lines], _BAR)))
+    room = room_beside([heads, *lines], _BAR)
+    bar_table(heads, lines, analysis.interval_bars(columns[1], columns[2], room))
     if first:
         say(f"\n{several(first, 'earlier period')} with --rows 0, --csv or --json.")
 
@@ -202,12 +201,3 @@ def _show_functionals(result: Trend, rows: int) -> None:
     left = len(result.of) - len(places)
     if left:
         say(f"\n{left:,} more with --rows 0, --csv or --json.")
-
-
-def _bars(low: FloatArray, high: FloatArray, width: int) -> list[str]:
-    """Draw intervals from the lowest end of all to the highest."""
-    if width < 4:
-        return [""] * len(low)
-    span = max(float(high.max() - low.min()), np.finfo(float).tiny)
-    ends = [np.rint((width - 1) * (end - low.min()) / span).astype(int) for end in (low, high)]
-    return [" " * first + "░" * (last - first + 1) for first, last in zip(*ends, strict=True)]

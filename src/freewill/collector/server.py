@@ -37,12 +37,10 @@ was answered; and for how long, for each connection that does so. All of them to
 or a thousand requests a second, and none more than its share at once."""
 _LARGE_SHARE = 0.9
 """Of a chunked body its own bytes, where chunks are not tiny."""
-HEAD_SECONDS = 10.0
-"""Time for the head of a request to arrive, from the connection or the last answer on."""
-BODY_SECONDS = 31.0
-"""Time for a body to arrive, also where nobody waits for it; `intake.py` refuses a slow one."""
-READ_SECONDS = 30.0
-"""Time in which some more of an answer must have been taken."""
+PATIENCE = (10.0, 31.0, 30.0)
+"""Seconds for the head of a request to arrive, from the connection or the last answer on; for a
+body, also where nobody waits for it (`intake.py` refuses a slow one); and in which some more of an
+answer must have been taken."""
 _LUMP = 1 << 12
 """Bytes of an answer that are some."""
 _TICKS = 10
@@ -300,9 +298,7 @@ class Server(uvicorn.Server):
     def __init__(
         self,
         config: uvicorn.Config,
-        seconds: float = HEAD_SECONDS,
-        body_seconds: float = BODY_SECONDS,
-        read_seconds: float = READ_SECONDS,
+        patience: tuple[float, float, float] = PATIENCE,
         most_connections: int = MOST_CONNECTIONS,
         signals: Sequence[int] = (),
         drain_seconds: float = 0.0,
@@ -315,8 +311,7 @@ class Server(uvicorn.Server):
         limits: dict[str, Any] = {"most_connections": most_connections, "eager": set()}
         limits["refused"] = staticmethod(refused)
         config.http_protocol_class = type("BoundedProtocol", (Bounded,), limits)
-        self._patience = seconds, body_seconds, read_seconds
-        self._hurried = False
+        self._patience, self._hurried = patience, False
         self._signals = signals
         """Those that came before the server had handlers of its own, which end it."""
         self._drain_seconds, self._draining = drain_seconds, draining

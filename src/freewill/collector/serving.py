@@ -75,14 +75,19 @@ def serve(
 
     journal = Journal(log) if log else Journal()
     _check_distinct(surveys)
-    own_token = _makes_token(tokens, new_token)
+    token_given = "administrator" in tokens.roles
+    if new_token and token_given:
+        raise ParameterError(
+            "--new-token, and a token for the administrator in a file or the environment: put a "
+            "new one there, or leave one of them out."
+        )
     with listening(host, port) as listener, closing(open_store(store)) as opened:
         with _noted_signals() as signals:
             with opened.view() as view:
                 asked = [asked_before(view, survey) for survey in surveys.values()]
             for text in filter(None, (*tokens.remarks(), opened.renewal, *asked)):
                 remark(text)
-            token = opened.new_token(first=not new_token) if own_token else None
+            token = None if token_given else opened.new_token(first=not new_token)
             made = Collector(opened, surveys.values(), min_people, public, rule, tokens, mended)
 
             def draining() -> None:
@@ -128,17 +133,6 @@ def serve(
             journal.say("stopped", in_order=False)
             raise
         journal.say("stopped", in_order=True)
-
-
-def _makes_token(tokens: Sources, new_token: bool) -> bool:
-    """Say whether the administrator's token is one of the store."""
-    given = "administrator" in tokens.roles
-    if new_token and given:
-        raise ParameterError(
-            "--new-token, and a token for the administrator in a file or the environment: put a "
-            "new one there, or leave one of them out."
-        )
-    return not given
 
 
 def _unhurried() -> None:

@@ -69,7 +69,10 @@ class Store:
         self._named: dict[str, str] = {}
         self._placed: dict[tuple[str, str], dict[int, int]] = {}
         """Under which numbers reports count, by survey and day, looked up once."""
-        self._logged: dict[str, Place] = {}
+        self.logged: dict[str, Place] = {}
+        """Where the public log says that a survey is served as it was added here."""
+        self.renewal = database.renewal
+        """What was done when it was opened, in words, if it was of an older version."""
         with database.writing():
             secret = secrets.token_bytes(SECRET_BYTES)
             database.run(
@@ -97,11 +100,6 @@ class Store:
     def _fact(self, name: str) -> bytes:
         ((fact,),) = self._database.rows("SELECT fact FROM facts WHERE name = ?", (name,))
         return bytes(fact)
-
-    @property
-    def renewal(self) -> str:
-        """What was done when it was opened, in words, if it was of an older version."""
-        return self._database.renewal
 
     def token_hashes(self) -> dict[Role, bytes]:
         """Return the hashes of the tokens that were made for this store, by their roles."""
@@ -140,7 +138,7 @@ class Store:
             if sorted(numbers) != sorted({*offered}):
                 raise surveys.not_itself(own)
             devices = devices_hash(survey.for_devices())
-            self._logged[own] = served(self._database, own, devices, today())
+            self.logged[own] = served(self._database, own, devices, today())
         self._know(survey, numbers, head)
         if survey.name:
             self._named[survey.name] = own
@@ -182,10 +180,6 @@ class Store:
         stored = surveys.stored_under(view, own, survey, closed)
         return with_rounds(view, stored) if key in self._named else stored
 
-    def logged(self, survey: str) -> Place:
-        """Return where the public log says that a survey is served as it was added here."""
-        return self._logged[survey]
-
     def close_survey(self, survey: str, day: str) -> None:
         """Take no more reports for any round of a survey, whichever process they come to."""
         query = (
@@ -212,11 +206,12 @@ class Store:
             rows = list(chain.from_iterable(upload.rows for upload in uploads))
             keys = keys_of(self._heads, rows)
             late = any(upload.survey in closed for upload in uploads)
-            known = self._ids.known(keys)
+            ordered = np.sort(keys)
+            known = self._ids.known(ordered)
             # Nearly always all are new.
-            if not late and not known and len({*keys.tolist()}) == len(keys):
+            if not late and not known and (ordered[1:] > ordered[:-1]).all():
                 outcomes: list[Outcome] = [Stored(len(upload.rows), 0) for upload in uploads]
-                self._ids.add(keys)
+                self._ids.add(ordered)
             else:
                 outcomes, rows = self._sorted_out(uploads, keys, known, closed)
             if rows:

@@ -9,8 +9,7 @@ from freewill.collector.answers import RefusedError, given_once
 from freewill.collector.questions import Subject, lines_of
 from freewill.collector.surveys import people_of
 from freewill.domain.alphabets.base import Alphabet, has_raster
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import FreewillError, closest, several, shown
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, with_periods

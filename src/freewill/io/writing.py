@@ -19,8 +19,7 @@ from freewill.domain.mechanisms.asked import JOINED
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs import OutputSpace, Symbols
 from freewill.domain.packed_outputs import Bits
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import FreewillError, ReportError, shown
 from freewill.io.answers import POINT, AnswerColumns
 from freewill.io.files import format_of

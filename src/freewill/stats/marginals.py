@@ -11,7 +11,7 @@ from freewill.domain.alphabets.base import attributes_of
 from freewill.domain.mechanisms.asked import JOINED, Asked
 from freewill.domain.mechanisms.each import Each, Silent
 from freewill.domain.mechanisms.factored import Column, Factored
-from freewill.domain.questionnaire import ANSWERS
+from freewill.domain.survey import ANSWERS
 from freewill.errors import EvidenceError, several
 from freewill.stats.evidence import Evidence, assemble, changed, checked_evidence, merge
 from freewill.stats.groups import Group, grouped

@@ -133,13 +133,15 @@ class Mechanism(Protocol):
         """
         return None
 
-    def report(self, values: Any, rng: np.random.Generator | None = None) -> Any:
+    def report(
+        self, values: Any, rng: np.random.Generator | None = None, *choice: Any, **named: Any
+    ) -> Any:
         """Draw a report of one value, or of each in a list, and return it in readable form.
 
         For people: a value is a label, an integer or a point, as the alphabet's `encode` takes
         it, and so is the report; where reports are no values, it is a text, as of bits their
-        hexadecimal digits. `obfuscate` does the same with indices, for arrays. `received` leads
-        back.
+        hexadecimal digits. `obfuscate` does the same with indices, for arrays, and takes the same
+        `choice`: of a family an epsilon. `received` leads back.
 
         >>> import freewill as fw
         >>> fw.Identity(fw.Linear(1, 100)).report(41)
@@ -148,9 +150,13 @@ class Mechanism(Protocol):
         ['no', 'yes']
         """
         indices, alone = encode_values(self.alphabet, values)
-        drawn, reported = self.obfuscate(np.atleast_1d(indices), rng), self.output_space.alphabet
-        reports = self.written(drawn) if reported is None else readable(reported, drawn)
+        reports = self.shown(self.obfuscate(np.atleast_1d(indices), rng, *choice, **named))
         return reports[0] if alone else reports
+
+    def shown(self, reports: Reports) -> list[Any]:
+        """Return reports as people read them."""
+        reported = self.output_space.alphabet
+        return self.written(reports) if reported is None else readable(reported, reports)
 
     def written(self, reports: Any) -> list[str]:
         """Return reports that are no values as texts, which `read` reads."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
-from freewill.domain.alphabets.base import Alphabet, encode_values, readable
+from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.product import Product
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee, JointGuarantee
@@ -20,12 +20,7 @@ from freewill.domain.mechanisms.composed import (
     read_inner,
     summed,
 )
-from freewill.domain.mechanisms.factored import (
-    ByAttribute,
-    Said,
-    product_law,
-    shared_moments,
-)
+from freewill.domain.mechanisms.factored import ByAttribute, Said, product_law, shared_moments
 from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import NOTHING
@@ -228,21 +223,10 @@ class Each(OfAttributes, OfParts):
             [[Said(m, every, own)] for m, own in zip(self.parts, parts, strict=True)]
         )
 
-    def report(self, values: Any, rng: np.random.Generator | None = None) -> Any:
-        """Draw a report of one record, or of each in a list: a dict with a report an attribute."""
-        indices, alone = encode_values(self.alphabet, values)
-        reports = self.shown(self.obfuscate(np.atleast_1d(indices), rng))
-        return reports[0] if alone else reports
-
     def shown(self, reports: Reports) -> list[dict[str, Any]]:
-        """Return reports as people read them, by attribute."""
-        columns = [
-            part.written(own)
-            if (said := part.output_space.alphabet) is None
-            else readable(said, own)
-            for part, own in zip(self.parts, self.output_space.split(reports), strict=True)
-        ]
-        names = self.alphabet.attributes
+        """Return reports as people read them: dicts with a report an attribute."""
+        pairs = zip(self.parts, self.output_space.split(reports), strict=True)
+        columns, names = [part.shown(own) for part, own in pairs], self.alphabet.attributes
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def received(self, reports: Any) -> PackedBits:

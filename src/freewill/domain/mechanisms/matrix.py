@@ -253,9 +253,7 @@ def average(mechanisms: Sequence[Mechanism], people: ArrayLike) -> Mechanism:
             f"reports of {' and of '.join(sorted(map(str, spaces)))}: mechanisms have an average "
             f"only if all report values of one alphabet. Use gibu, which takes any mixture."
         )
-    law = sum(
-        weight * mechanism.law() for weight, mechanism in zip(weights, mechanisms, strict=True)
-    )
+    law = sum(share * one.law() for share, one in zip(weights, mechanisms, strict=True))
     return Matrix(first.alphabet, np.asarray(law), reported)
 
 

@@ -26,14 +26,7 @@ from freewill.stats.evidence import Evidence, by_attribute, names_of, too_small
 from freewill.stats.functionals import checked_level
 from freewill.stats.groups import Group, grouped
 from freewill.stats.information import OneStep, marginal_fits, several_people, split_of
-from freewill.stats.laws.residuals import (
-    LEFT,
-    Crowd,
-    Residuals,
-    all_counts,
-    at_epsilon,
-    epsilon_of,
-)
+from freewill.stats.laws.residuals import LEFT, Crowd, Residuals, all_counts, at_epsilon, epsilon_of
 
 _MOST = 10
 """Departures that are looked for."""
