@@ -8,7 +8,7 @@ are read into records, which are counted as they come.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -329,7 +329,7 @@ class AnswerCounting:
             queries = [rows.counted(query) for query in queries]
         else:
             queries = [query.select(MECHANISM, REPORT) for query in queries]
-        return [table.telling(query, self.add, self.columns.longest) for query in queries]
+        return [partial(table.tell, query, self.add, self.columns.longest) for query in queries]
 
     def add(self, batch: Any) -> None:
         """Count a batch of (report[, count]) that `AnswerColumns` made."""

@@ -34,7 +34,6 @@ from freewill.numeric.solvers.likelihood import (
     Status,
     Trace,
     accelerated_em,
-    after_em,
     one_blas_thread,
     pulled_inside,
 )
@@ -541,4 +540,4 @@ def _start(likelihood: Likelihood, start: FloatArray | None) -> Iterate:
     if start is not None:
         theta = pulled_inside(start, _UNIFORM)
     theta = accelerated_em(law, weights, theta, _WARM_UP).theta
-    return after_em(law, weights, pulled_inside(theta / theta.sum(), share), 0)
+    return accelerated_em(law, weights, pulled_inside(theta / theta.sum(), share), 0)
