@@ -195,12 +195,11 @@ export class MapChooser {
     const x = view.left + ((event.clientX - left) / width) * view.wide;
     const y = view.top + ((event.clientY - top) / height) * view.tall;
     const at = this.#cell(x, this.grid.rows - y);
-    if (this.#indexAt(at) < 0) {
-      this.#refused.textContent = TEXTS.value.leftOut;
-      return;
+    if (this.#indexAt(at) < 0) this.#refused.textContent = TEXTS.value.leftOut;
+    else {
+      this.#at = at;
+      this.#choose();
     }
-    this.#at = at;
-    this.#choose();
   }
 
   /** @type {(by: [number, number]) => void} moves the mark and, once there is one, the choice */
