@@ -222,7 +222,9 @@ export class MapChooser {
 
   /** @type {(across: number, along: number) => [number, number]} the column and row there, or the nearest on the map */
   #cell(across, along) {
-    const inside = (/** @type {number} */ place, /** @type {number} */ many) => Math.min(Math.max(Math.floor(place), 0), many - 1);
+    const inside = (/** @type {number} */ place, /** @type {number} */ many) => {
+      return Math.min(Math.max(Math.floor(place), 0), many - 1);
+    };
     return [inside(across, this.grid.columns), inside(along, this.grid.rows)];
   }
 
