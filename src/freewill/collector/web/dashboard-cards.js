@@ -270,8 +270,8 @@ function trendFigure(found, one, theme, width) {
   const error_y = reach(one.point, one.low, one.high, { color: theme.share, thickness: 1.5, width: 4 });
   const named = { name: `intervals, one by one, at ${level}`, meta: "point", ...hover(pointed) };
   const band = { name: `band that holds in all periods at ${level}`, color: theme.far, meta: "band" };
-  const points = { x, y: one.point, mode: "lines+markers", line, marker, error_y, ...named };
-  const data = [...ribbon(x, one.band_low, one.band_high, band), points];
+  const dots = { x, y: one.point, mode: "lines+markers", line, marker, error_y, ...named };
+  const data = [...ribbon(x, one.band_low, one.band_high, band), dots];
   // Where periods begin, as many as there is room for.
   const tickvals = x.filter((_, at) => at % Math.ceil((80 * x.length) / Math.max(width, 240)) === 0);
   const title = found.shares ? `share of ${shortened(one.of)}` : shortened(spelled(one.of));
