@@ -123,18 +123,10 @@ class BlockOperator(StackOperator):
         return bits_of(lambda some: self.parts.make(places[some]), places.size, self.size)
 
 
-@dataclass(frozen=True, eq=False, init=False)
 class ReportRows(DenseOperator):
     """Rows of reports that hardly repeat, as an array: H may be taken from some of them."""
 
     structure: ClassVar[Structure] = "bits"
-    logs: FloatArray | None
-
-    def __init__(
-        self, rows: FloatArray, log_scale: FloatArray | None = None, logs: FloatArray | None = None
-    ) -> None:
-        super().__init__(rows, log_scale)
-        object.__setattr__(self, "logs", logs)
 
     @classmethod
     def of_logs(cls, logs: FloatArray) -> "ReportRows":
@@ -142,15 +134,6 @@ class ReportRows(DenseOperator):
         most = logs.max(axis=1)
         most[np.isneginf(most)] = 0.0
         return cls(np.exp(logs - most[:, None]), most, logs)
-
-    def log_dense(self) -> FloatArray:
-        """Return log P(y | x)."""
-        return super().log_dense() if self.logs is None else self.logs
-
-    def subset(self, places: IntArray) -> "ReportRows":
-        """Return some of the rows."""
-        logs = None if self.logs is None else self.logs[places]
-        return ReportRows(self.rows[places], self.log_scale[places], logs)
 
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H from about one row in `stride`."""
