@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray
+from freewill.core.types import FloatArray, IntArray, slices
 from freewill.numeric.operators.base import (
     DenseOperator,
     Guess,
@@ -52,11 +52,8 @@ class _Blocks(Sequence[Any]):
         return (self.rows + self.each - 1) // self.each
 
     def __getitem__(self, number: Any) -> Any:
-        if isinstance(number, slice):
-            return [self[place] for place in range(*number.indices(len(self)))]
-        if not 0 <= number < len(self):
-            raise IndexError(number)
-        return self.make(slice(number * self.each, min(self.rows, (number + 1) * self.each)))
+        some = list(slices(self.rows, self.each))[number]
+        return list(map(self.make, some)) if isinstance(some, list) else self.make(some)
 
 
 @dataclass(frozen=True, eq=False)

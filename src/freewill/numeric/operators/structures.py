@@ -327,15 +327,11 @@ class BitOperator(Operator):
             return Sums(value, slope, None)
         curvature = weights / fitted**2
         some = np.flatnonzero(any_bit)
-        hessian = self.subset(some)._sampled_gram(curvature[some], stride)
-        return Sums(value, slope, hessian + float(curvature[~any_bit].sum()))
-
-    def _sampled_gram(self, curvature: FloatArray, stride: int) -> FloatArray:
-        """Return P' diag(curvature) P in float32, for reports that all have a bit."""
+        bits, rest, curvature = self.subset(some), curvature[~any_bit], curvature[some]
         if stride > 1 and curvature.size:
-            chosen, curvature = self.sample(curvature, stride)
-            return self.subset(chosen)._gram(curvature, np.float32)
-        return self._gram(curvature, np.float32)
+            chosen, curvature = bits.sample(curvature, stride)
+            bits = bits.subset(chosen)
+        return Sums(value, slope, bits._gram(curvature, np.float32) + float(rest.sum()))
 
     def sample(self, curvature: FloatArray, stride: int) -> tuple[IntArray, FloatArray]:
         """Choose about one row in `stride`, half evenly and half by its leverage, and weigh it up.
