@@ -6,9 +6,8 @@
 import { explain, explainChoice, explainSurvey } from "../device/explain.js";
 import { Family } from "../device/family.js";
 import { filled } from "../device/figures.js";
-import { figure, highest, pictured } from "./answer-picture.js";
+import { figure, highest, pictured, whyPart } from "./answer-picture.js";
 import TEXTS, { epsilonText, nameShown, shown, told, words } from "./answer-texts.js";
-import { whyPart } from "./answer-why.js";
 import { field, group, make, newId, radio } from "./parts.js";
 
 /** @typedef {import("../device/survey.js").Survey} Survey */
@@ -166,6 +165,4 @@ function missing(names) {
 }
 
 /** @type {(text: string) => HTMLElement} not told by its colour alone */
-export function warning(text) {
-  return make("p", { class: "warning" }, make("span", { "aria-hidden": "true" }, "⚠ "), text);
-}
+export const warning = (text) => make("p", { class: "warning" }, make("span", { "aria-hidden": "true" }, "⚠ "), text);

@@ -28,9 +28,7 @@ const REMEMBERED = 1 << 15;
  * @param {Dyadic} smallest
  * @returns {number}
  */
-export function precision(smallest) {
-  return BITS + 2 * Math.max(0, -floorLog2(smallest));
-}
+export const precision = (smallest) => BITS + 2 * Math.max(0, -floorLog2(smallest));
 
 /**
  * Return epsilon (1 - 2^-64): by that much the noise is larger than promised, and all rounding is
@@ -39,9 +37,7 @@ export function precision(smallest) {
  * @param {number} epsilon
  * @returns {Dyadic}
  */
-export function slackened(epsilon) {
-  return times(fromDouble(epsilon), { n: (1n << BigInt(SLACK)) - 1n, q: SLACK });
-}
+export const slackened = (epsilon) => times(fromDouble(epsilon), { n: (1n << BigInt(SLACK)) - 1n, q: SLACK });
 
 /**
  * Return p / 2^scale cut to its first P bits, and `up` units in the last of them.
@@ -74,9 +70,7 @@ function share({ total, width, halvings }, c, d, bits, up) {
 }
 
 /** @type {(x: Dyadic, bits: number, m?: bigint, up?: bigint) => Chance} m a / (1 + a), a = e^-x */
-export function odds(x, bits, m = 1n, up = 0n) {
-  return share(power(x, bits), m, 1n, bits, up);
-}
+export const odds = (x, bits, m = 1n, up = 0n) => share(power(x, bits), m, 1n, bits, up);
 
 /**
  * Return k e^-x / (1 + (k - 1) e^-x), rounded up: how often k-RR draws a value anew.
@@ -86,9 +80,7 @@ export function odds(x, bits, m = 1n, up = 0n) {
  * @param {number} bits P
  * @returns {Chance}
  */
-export function replaced(x, k, bits) {
-  return share(power(x, bits), BigInt(k), BigInt(k - 1), bits, 2n);
-}
+export const replaced = (x, k, bits) => share(power(x, bits), BigInt(k), BigInt(k - 1), bits, 2n);
 
 /** @type {(x: Dyadic, bits: number) => Chance} e^-x, rounded down */
 export function exponential(x, bits) {
@@ -118,9 +110,7 @@ export class GeometricNoise {
   constructor(lambda, bits, count) {
     this.#moves = odds(lambda, bits, 2n);
     this.#far = exponential({ n: lambda.n, q: lambda.q - count }, bits);
-    this.#digits = Array.from({ length: count }, (_, i) => {
-      return odds({ n: lambda.n, q: lambda.q - i }, bits);
-    });
+    this.#digits = Array.from({ length: count }, (_, i) => odds({ n: lambda.n, q: lambda.q - i }, bits));
     this.wide = count > EXACT_DIGITS;
   }
 

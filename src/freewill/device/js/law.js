@@ -46,8 +46,8 @@ export function pairOf({ kind, alphabet: { size }, epsilon, bits = null }) {
   return kind === "rappor" ? [1 / (1 + Math.exp(-epsilon / 2)), 1 / (1 + Math.exp(epsilon / 2))] : bits;
 }
 
-/** @type {(chances: Float64Array) => Float64Array} */
-function normalised(chances) {
+/** @type {<T extends number[] | Float64Array>(chances: T) => T} that sum to 1 */
+export function normalised(chances) {
   const sum = chances.reduce((all, chance) => all + chance, 0);
   return chances.map((chance) => chance / sum);
 }
@@ -155,9 +155,7 @@ function planarLaw(mechanism) {
 }
 
 /** @type {(mechanism: any) => number[]} the least, mean and largest chance that planar noise stays in its cell */
-export function planarTruths(mechanism) {
-  return leastMeanMost(planarLaw(mechanism).truths());
-}
+export const planarTruths = (mechanism) => leastMeanMost(planarLaw(mechanism).truths());
 
 /** @type {(chances: Float64Array) => number[]} */
 export function leastMeanMost(chances) {

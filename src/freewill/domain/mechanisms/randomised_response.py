@@ -17,6 +17,7 @@ from freewill.domain.draws.chance import (
     coins,
     difference,
     exponential,
+    log_odds_ratio,
     precision,
     rare,
 )
@@ -233,12 +234,8 @@ class UnaryEncoding(Mechanism, Protocol):
     @cached_property
     def logs(self) -> BitLogs:
         """Logarithms of the chances, each to its last digits."""
-        yes, no = self.own.weights
-        stray, rest = self.other.weights
-        # From whole numbers: nothing cancels where epsilon is next to 0.
-        excess = (yes * rest - stray * no) / (stray * no)
-        epsilon = float(np.log1p(excess))
         chances = (self.own, self.other, self.other.complement)
+        epsilon = log_odds_ratio(self.own, self.other)
         return BitLogs(epsilon, *(chance.logarithm for chance in chances))
 
     @classmethod
