@@ -117,7 +117,7 @@ def test_solves_of_many_records_agree_with_the_matrix(monkeypatch):
     solved = information_at(evidence, theta)
     found = solved.variances(rows)
     assert solved._solves is not None
-    assert isinstance(solved._solves._near, covariance._NearProduct)
+    assert solved._solves._near.inner.func is covariance._applied
     np.testing.assert_allclose(found, expected, rtol=0.012)
     assert np.all(found >= expected * (1 - 1e-9))
     # And it takes a few steps, where the diagonal alone takes many.

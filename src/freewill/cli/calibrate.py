@@ -51,12 +51,11 @@ def calibrate(
     """
     values = parse_alphabet(alphabet)
     expected = None if prior is None else load_prior(prior, values.size)
+    built = kind_named(str(kind))
     with progress("calibrating"):
-        mechanisms: list[Any] = [
-            find(kind_named(str(kind)), values, quality_loss=target, prior=expected)
-            for target in loss
+        pairs: list[tuple[float, Any]] = [
+            (target, find(built, values, quality_loss=target, prior=expected)) for target in loss
         ]
-    pairs = list(zip(loss, mechanisms, strict=True))
     if as_json:
         listed = [
             {

@@ -265,15 +265,10 @@ def _drawn(
     Say how many people were left out.
     """
     questions = questions_of(survey)
-    texts = [
-        name
-        for question, some in columns.items()
-        if questions[question].alphabet.labels
-        for name in some
-    ]
-    chosen_in = [*choosing.columns.values()]
-    names = [*chain.from_iterable(columns.values()), *chosen_in, *epsilon]
-    given = dict(zip(names, read_columns(path, names, [*texts, *chosen_in]), strict=True))
+    labels = (some for question, some in columns.items() if questions[question].alphabet.labels)
+    texts = [*chain.from_iterable(labels), *choosing.columns.values()]
+    names = [*chain.from_iterable(columns.values()), *choosing.columns.values(), *epsilon]
+    given = dict(zip(names, read_columns(path, names, texts), strict=True))
     values, kept = _encoded(columns, given, survey, drop_outside)
     given = {name: column[kept] for name, column in given.items()}
     chosen = {

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import date
 from itertools import combinations
 from pathlib import Path
@@ -140,19 +140,18 @@ def _names(sources: Sequence[str]) -> list[str]:
     (['2026-11-02', '2026-11-09'], ['w1', 'w2'])
     """
     stems = [Path(source).stem for source in sources]
-    days = [_DAY.findall(stem) for stem in stems]
-    if all(len(named) == 1 and _is_day(named[0]) for named in days):
-        names = [named[0] for named in days]
-        if len(set(names)) == len(names):
+    for names in ([*map(_day, stems)], stems):
+        if all(names) and len(set(names)) == len(names):
             return names
-    return stems if len(set(stems)) == len(stems) else list(sources)
+    return list(sources)
 
 
-def _is_day(text: str) -> bool:
-    try:
-        return bool(date.fromisoformat(text))
-    except ValueError:
-        return False
+def _day(stem: str) -> str:
+    """Return the day in the name of a file, if there is one and no other."""
+    days = _DAY.findall(stem)
+    with suppress(ValueError):
+        return str(date.fromisoformat(*days)) if len(days) == 1 else ""
+    return ""
 
 
 def _show(result: Trend, rows: int) -> None:

@@ -27,7 +27,7 @@ from freewill.collector.database import StoreError
 from freewill.collector.estimates import Estimates, Live, asked_for
 from freewill.collector.intake import Found, Uploads, addresses_of
 from freewill.collector.journal import metrics_text
-from freewill.collector.openapi import CSV, DAYS, PARQUET, SURVEY, TEXT, Operation, handlers_of
+from freewill.collector.openapi import CSV, OF_DAYS, PARQUET, SURVEY, TEXT, Operation, handlers_of
 from freewill.collector.planning import plan_of, question_of
 from freewill.collector.questions import Subject, days_asked, subject_of
 from freewill.collector.releases import ReleaseRule, Releases, releasing
@@ -189,13 +189,7 @@ class Collector:
                 ],
             }
 
-    @Operation(
-        f"{SURVEY}/estimate",
-        openapi.Estimate,
-        (404, 409, 422),
-        access="viewer",
-        query=(openapi.OF, *DAYS),
-    )
+    @Operation(f"{SURVEY}/estimate", openapi.Estimate, (404, 409, 422), "viewer", query=OF_DAYS)
     async def estimate(self, request: Request, found: Found) -> Response:
         """Return the estimate of what is stored now, or was published last, with its uncertainty.
 
@@ -205,7 +199,7 @@ class Collector:
         seen, subject = self._seen_of(request, found)
         return Response(await seen.current(subject), media_type=JSON)
 
-    @Operation(f"{SURVEY}/table", CSV, (404, 409, 422), access="viewer", query=(openapi.OF, *DAYS))
+    @Operation(f"{SURVEY}/table", CSV, (404, 409, 422), access="viewer", query=OF_DAYS)
     async def table(self, request: Request, found: Found) -> Response:
         """Return the estimate as CSV, as `freewill estimate --csv` writes it.
 
@@ -238,7 +232,7 @@ class Collector:
         asked = asked_of(found.key, found.intake.survey, request.query_params.multi_items())
         return await self.estimates.after(trend_of, self.estimates, asked)
 
-    @Operation(f"{SURVEY}/evidence", PARQUET, (404, 409, 422), access="administrator", query=DAYS)
+    @Operation(f"{SURVEY}/evidence", PARQUET, (404, 409, 422), "administrator", query=openapi.DAYS)
     def evidence(self, request: Request, found: Found) -> Response:
         """Return the evidence of a survey as Parquet, which `freewill estimate` reads.
 

@@ -146,8 +146,8 @@ class Database(Reader, Protocol):
     def writing(self) -> AbstractContextManager[None]:
         """Keep all that is done meanwhile, durably, or none of it; no other writer is let in."""
 
-    def run(self, statement: str, rows: Rows) -> int:
-        """Run a statement for each row of values, and return how many rows it changed."""
+    def run(self, statement: str, rows: Rows) -> None:
+        """Run a statement for each row of values."""
 
     def among(self, query: str, values: Sequence[int]) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query that ends in `IN`, for any number of whole numbers."""

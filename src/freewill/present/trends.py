@@ -38,7 +38,8 @@ def sentence(trend: Trend, place: int) -> str:
         for name in ("p_constant", "slope", "slope_low", "slope_high")
     )
     name = printable(trend.of[place])
-    what = f"the share of {name}" if trend.shares else f"the {name}" if _bare(name) else name
+    bare = "the " if name in ("mean", "median") else ""
+    what = f"the share of {name}" if trend.shares else f"{bare}{name}"
     said = f"{what} changes" if p_value < 1 - trend.level else f"no change of {what} is shown"
     if not np.isfinite(slope):
         return f"{said} ({written(p_value)})"
@@ -49,10 +50,6 @@ def sentence(trend: Trend, place: int) -> str:
         f"{said} ({written(p_value)}): {scale * slope:+.3g}{steps} a {trend.unit} ({ends}; "
         f"{written(float(np.atleast_1d(trend.p_slope)[place]))})"
     )
-
-
-def _bare(name: str) -> bool:
-    return name in ("mean", "median")
 
 
 def _by_period(trend: Trend) -> list[str]:

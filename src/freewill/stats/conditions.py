@@ -108,10 +108,8 @@ def places_in(product: Product, names: tuple[str, ...]) -> IntArray:
     array([0, 1, 2, 0, 1, 2])
     """
     split, places = product.split(np.arange(product.size)), product.places(names)
-    index = np.zeros(product.size, dtype=np.int64)
-    for place in places:
-        index = index * product.sizes[place] + split[place]
-    return index
+    shape = [product.sizes[place] for place in places]
+    return np.asarray(np.ravel_multi_index([split[place] for place in places], shape))
 
 
 def condition_on(product: Product, given: Given) -> tuple[BoolArray, str]:
@@ -129,27 +127,15 @@ def condition_on(product: Product, given: Given) -> tuple[BoolArray, str]:
         )
     split = product.split(np.arange(product.size))
     inside, words = np.ones(product.size, dtype=np.bool_), []
-    for place, name in zip(product.places(given), _ordered(product, given), strict=True):
-        alphabet = product.attributes[name]
-        indices = _members(alphabet, name, given[name])
-        chosen = np.zeros(alphabet.size, dtype=np.bool_)
-        chosen[indices] = True
-        inside &= chosen[split[place]]
+    for place in product.places(given):
+        name, alphabet = list(product.attributes.items())[place]
+        with raised_as(AlphabetError, f"attribute {printable(name)!r}: "):
+            indices = members_of(alphabet, given[name])
+        if not indices.size:
+            raise ParameterError(f"attribute {printable(name)!r} with no value: expected some.")
+        inside &= np.isin(np.arange(alphabet.size), indices)[split[place]]
         words.append(f"{printable(name)} {printable(set_name(alphabet, indices))}")
     return inside, " and ".join(words)
-
-
-def _ordered(product: Product, given: Given) -> list[str]:
-    return [name for name in product.attributes if name in given]
-
-
-def _members(alphabet: Alphabet, name: str, values: Any) -> IntArray:
-    """Return the indices of one value of an attribute, or of several."""
-    with raised_as(AlphabetError, f"attribute {printable(name)!r}: "):
-        indices = members_of(alphabet, values)
-    if not indices.size:
-        raise ParameterError(f"attribute {printable(name)!r} with no value: expected some.")
-    return indices
 
 
 def numbers_of(product: Product, name: str, what: str) -> FloatArray:

@@ -324,10 +324,9 @@ def functionals_of(of: Any) -> Any:
 def weights_of(of: Any, alphabet: Alphabet) -> Weights:
     """Return weights for anything that `of` may be: a name, functionals, or rows of weights."""
     wanted = functionals_of(of)
-    if isinstance(wanted, Quantiles):
-        raise ParameterError("a quantile has no weights: ask intervals for it.")
-    if isinstance(wanted, Nonlinear):
-        raise ParameterError(f"{wanted} has no weights: ask intervals for it.")
+    if isinstance(wanted, Quantiles | Nonlinear):
+        what = "a quantile" if isinstance(wanted, Quantiles) else wanted
+        raise ParameterError(f"{what} has no weights: ask intervals for it.")
     if isinstance(wanted, Functionals):
         return wanted.on(alphabet)
     vector = numbers(of, "of", f"weights, {alphabet.size} a functional, or a name such as 'mean'")

@@ -139,8 +139,7 @@ class Information:
 
     def products(self, rows: FloatArray) -> FloatArray:
         """Return K u for each row u, for one person."""
-        solves = self._solves
-        return np.asarray(rows @ self.matrix) if solves is None else solves.products(rows)
+        return rows @ self.matrix if self._solves is None else self._solves.products(rows)
 
     def moved(self, slope: FloatArray) -> FloatArray:
         """Return C g, a Newton step, which sums to 0; nothing along directions that are lost."""
@@ -168,8 +167,7 @@ class Information:
         with a `Step` (its number and share of the work) after each solve of a functional; up to
         1,024 values one solve is for all.
         """
-        work = Work(on_step)
-        weights = weights_of(of, self.alphabet)
+        work, weights = Work(on_step), weights_of(of, self.alphabet)
         work.expect(len(weights.rows))
         errors = np.sqrt(self.variances(weights.rows, work.solved) / self.people)
         return errors[0] if weights.single else errors
@@ -216,8 +214,7 @@ class Information:
         direction = self.influences(weights.rows)[0]
         if not np.isfinite(direction).all():
             return 0.0
-        parts = np.array([float(direction @ own.product(direction)) for own in self.moments])
-        parts *= [share for _, share, _ in self.parts]
+        parts = self.shares * [float(direction @ own.product(direction)) for own in self.moments]
         return float(parts[places].sum() / parts.sum()) if parts.sum() > 0 else 0.0
 
     def _share_of_all(self, places: list[int]) -> float:

@@ -23,6 +23,8 @@ from freewill.domain.draws.chance import (
     aligned,
     difference,
     exponential,
+    log_odds_ratio,
+    log_ratio,
     precision,
 )
 from freewill.domain.draws.noise import drawn
@@ -41,7 +43,7 @@ from freewill.errors import ParameterError, none_of, shown
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.blocks import ReportRows, rows_of
 from freewill.numeric.operators.moments import CountMoments, Moments
-from freewill.numeric.operators.support import unpacked
+from freewill.numeric.operators.structures import unpacked
 
 _CLOSE = 0.5
 """Ratios further from 1 than that are better taken as two logarithms."""
@@ -143,8 +145,8 @@ class BitSteps(NamedTuple):
         )
         stray = np.logaddexp(np.log(b) + set_, np.log(not_b) + unset)
         # log of both permanent bits' ratio, in which nothing cancels where they tell little.
-        tilt = count * _log_ratio(self.yes, self.no)
-        tilt -= (times - count) * _log_ratio(self.no.complement, self.yes.complement)
+        tilt = count * log_ratio(self.yes, self.no)
+        tilt -= (times - count) * log_ratio(self.no.complement, self.yes.complement)
         # In units of the likelier of both.
         one, none = np.exp(np.minimum(tilt, 0)), np.exp(np.minimum(-tilt, 0))
         # (e^tilt - 1) / max(e^tilt, 1), to the last digits.
@@ -177,28 +179,6 @@ class BitSteps(NamedTuple):
             [yes * a + no * b for a, b in zip(*powers, strict=True)] for yes, no in (own, other)
         )
         return first, second
-
-
-def log_odds_ratio(first: Chance, second: Chance) -> float:
-    """Return log p (1 - q) / (q (1 - p)) from whole numbers: nothing cancels where it is near 0.
-
-    >>> round(log_odds_ratio(Chance(3, 2), Chance(1, 2)), 12)     # log 9
-    2.197224577336
-    """
-    (yes, no), (stray, rest) = first.weights, second.weights
-    return _log_quotient(yes * rest, stray * no)
-
-
-def _log_ratio(first: Chance, second: Chance) -> float:
-    """Return log p / q likewise."""
-    (yes, _), (stray, _) = aligned(first, second)
-    return _log_quotient(yes, stray)
-
-
-def _log_quotient(more: int, less: int) -> float:
-    if more > 2 * less:
-        return math.log(more) - math.log(less)
-    return math.log1p((more - less) / less)
 
 
 class TwoStepBits(TwoStep, Protocol):

@@ -17,6 +17,7 @@ from freewill.domain.draws.chance import (
     coins,
     difference,
     exponential,
+    log_odds_ratio,
     precision,
     rare,
 )
@@ -28,7 +29,7 @@ from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chan
 from freewill.domain.packed_outputs import Bits
 from freewill.errors import IdentifiabilityError, ParameterError, shown
 from freewill.numeric.operators.moments import BitMoments, SetChances
-from freewill.numeric.operators.support import BitOperator, SymbolOperator, bit_counts
+from freewill.numeric.operators.structures import BitOperator, SymbolOperator, bit_counts
 
 _BLIND = 1e-15
 """An advantage of the truth that is lost in the rounding of probabilities."""
@@ -233,12 +234,8 @@ class UnaryEncoding(Mechanism, Protocol):
     @cached_property
     def logs(self) -> BitLogs:
         """Logarithms of the chances, each to its last digits."""
-        yes, no = self.own.weights
-        stray, rest = self.other.weights
-        # From whole numbers: nothing cancels where epsilon is next to 0.
-        excess = (yes * rest - stray * no) / (stray * no)
-        epsilon = float(np.log1p(excess))
         chances = (self.own, self.other, self.other.complement)
+        epsilon = log_odds_ratio(self.own, self.other)
         return BitLogs(epsilon, *(chance.logarithm for chance in chances))
 
     @classmethod

@@ -249,11 +249,9 @@ def sticking_out(evidence: Evidence, explanation: Explained, number: int) -> Sti
     mechanism = evidence.groups[group].mechanism
     outputs = mechanism.output_space.alphabet or evidence.alphabet
     if first.laws[group].counted and mechanism.output_space.alphabet is None:
-        reports = mechanism.outputs()[[output]]
-        if hasattr(mechanism, "shown"):  # a record is read attribute by attribute
-            said = ", ".join(f"{name} {own}" for name, own in mechanism.shown(reports)[0].items())
-        else:
-            (said,) = mechanism.written(reports)
+        (said,) = mechanism.shown(mechanism.outputs()[[output]])
+        if isinstance(said, dict):  # a record is read attribute by attribute
+            said = ", ".join(f"{name} {own}" for name, own in said.items())
     else:
         (said,) = readable(outputs, [output])
     return StickingOut(
