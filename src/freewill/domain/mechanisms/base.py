@@ -52,6 +52,10 @@ _FEWEST_EACH = 4
 """Drawn from each value; k values of N outputs lift variances by k / (N - k), a third here."""
 LARGEST_EXPONENT = 1e290
 """Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
+_COPIED_BYTES = 1 << 20
+"""Reports of a mechanism up to which they are copied, to stand beside those of others."""
+_MANY = 1000
+"""Rows a mechanism from which on it is sooner to draw those of each by themselves."""
 
 
 class Mechanism(Protocol):
@@ -481,12 +485,6 @@ def of_full_rank(mechanism: Any) -> bool:
         if vars(kind).keys() & {"operator", "law", "output_space"}:
             return False
     return False
-
-
-_COPIED_BYTES = 1 << 20
-"""Reports of a mechanism up to which they are copied, to stand beside those of others."""
-_MANY = 1000
-"""Rows a mechanism from which on it is sooner to draw those of each by themselves."""
 
 
 class Noisy(Mechanism, Protocol):
