@@ -27,8 +27,7 @@ from freewill.collector.surveys import Upload, to_bytes
 from freewill.core.types import FloatArray
 from freewill.domain.draws.noise import CountNoise
 from freewill.domain.survey import Survey
-from freewill.stats.fit import Fit
-from freewill.stats.noisy_counts import noisy_evidence, noisy_fit
+from freewill.stats.fit import Fit, NoisyFit, noisy_evidence
 
 WEIGHTS: dict[str, Callable[[int], FloatArray]] = {
     "shares": np.eye,
@@ -92,7 +91,7 @@ def simulated(case: Case, rng: np.random.Generator) -> tuple[Fit, Fit, Fit]:
         parts.append((mechanism, np.arange(case.values), counts))
     line = case.menu[0][0].alphabet
     variance = case.releases * noise.variance
-    noisy = [noisy_fit(noisy_evidence(line, cells, one)) for one in (variance, 0.0)]
+    noisy = [NoisyFit(noisy_evidence(line, cells, one)) for one in (variance, 0.0)]
     return noisy[0], noisy[1], fw.fit(fw.collect(parts))
 
 

@@ -16,7 +16,7 @@ from freewill.collector import ids
 from freewill.collector.store import open_store
 from freewill.domain.survey import Survey
 
-NEEDED = ("msgspec", "starlette", "uvicorn")
+NEEDED = ("httptools", "msgspec", "starlette", "uvicorn")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 needs_serve = pytest.mark.skipif(
     bool(MISSING), reason=f"{' and '.join(MISSING)} not installed: pip install 'freewill[serve]'"

@@ -13,8 +13,7 @@ from freewill.core.types import _parameters
 from freewill.domain.alphabets.product import _KINDS as ALPHABETS
 from freewill.domain.mechanisms.base import SPEC_VERSION
 from freewill.domain.mechanisms.registry import REGISTRY
-from freewill.domain.questionnaire import _FIELDS
-from freewill.domain.survey import HEAD, NEEDED, OPTIONAL, QUESTIONS_VERSION
+from freewill.domain.survey import _FIELDS, HEAD, NEEDED, OPTIONAL, QUESTIONS_VERSION
 from freewill.domain.survey_texts import _ADDRESS, _LANGUAGE, _LENGTHS, PERIODS, WHOLE
 
 Schema = dict[str, Any]

@@ -56,8 +56,12 @@ from freewill.domain.mechanisms.perhaps import Perhaps as Perhaps
 from freewill.domain.mechanisms.planar_geometric import PlanarGeometric as PlanarGeometric
 from freewill.domain.mechanisms.planar_laplace import PlanarLaplace as PlanarLaplace
 from freewill.domain.mechanisms.randomised_response import KRR as KRR
+from freewill.domain.mechanisms.randomised_response import OUE as OUE
 from freewill.domain.mechanisms.randomised_response import RAPPOR as RAPPOR
+from freewill.domain.mechanisms.randomised_response import THE as THE
 from freewill.domain.mechanisms.randomised_response import Identity as Identity
+from freewill.domain.mechanisms.randomised_response import Unary as Unary
+from freewill.domain.mechanisms.randomised_response import UnaryEncoding as UnaryEncoding
 from freewill.domain.mechanisms.registry import from_spec as from_spec
 from freewill.domain.mechanisms.registry import register as register
 from freewill.domain.mechanisms.repeated import Repeated as Repeated
@@ -66,15 +70,11 @@ from freewill.domain.mechanisms.square_wave import SquareWave as SquareWave
 from freewill.domain.mechanisms.staircase import Staircase as Staircase
 from freewill.domain.mechanisms.subset_selection import SubsetSelection as SubsetSelection
 from freewill.domain.mechanisms.then import Then as Then
-from freewill.domain.mechanisms.unary import OUE as OUE
-from freewill.domain.mechanisms.unary import THE as THE
-from freewill.domain.mechanisms.unary import Unary as Unary
-from freewill.domain.mechanisms.unary import UnaryEncoding as UnaryEncoding
 from freewill.domain.metrics import emd as emd
 from freewill.domain.metrics import kl as kl
 from freewill.domain.metrics import l2 as l2
 from freewill.domain.metrics import total_variation as total_variation
-from freewill.domain.questionnaire import Questionnaire as Questionnaire
+from freewill.domain.survey import Questionnaire as Questionnaire
 from freewill.domain.survey import Survey as Survey
 from freewill.domain.survey_log import verify_log as verify_log
 from freewill.errors import AlphabetError as AlphabetError
@@ -135,6 +135,7 @@ from freewill.stats.fit import Fit as Fit
 from freewill.stats.fit import fit as fit
 from freewill.stats.fit import one_step as one_step
 from freewill.stats.forged import SetAside as SetAside
+from freewill.stats.functionals import Functionals as Functionals
 from freewill.stats.groups import Group as Group
 from freewill.stats.independence import Independence as Independence
 from freewill.stats.independence import independent as independent
@@ -162,6 +163,5 @@ from freewill.stats.smooth import SmoothEstimate as SmoothEstimate
 from freewill.stats.smooth import smooth as smooth
 from freewill.stats.trend import Trend as Trend
 from freewill.stats.trend import trend as trend
-from freewill.stats.weights import Functionals as Functionals
 
 __version__: str

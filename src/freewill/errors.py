@@ -165,6 +165,15 @@ def first_line(error: BaseException) -> str:
     return lines[0].rstrip(".") if lines else type(error).__name__
 
 
+def raised(fault: BaseException) -> str:
+    r"""Return what somebody else's code raised: its type, and its first line, harmless.
+
+    >>> raised(ValueError("no such thing.\nand more"))
+    'ValueError: no such thing'
+    """
+    return f"{type(fault).__name__}: {printable(first_line(fault))}"
+
+
 def why(error: OSError) -> str:
     """Return what the system says is the matter, without the file, which the message has.
 

@@ -50,7 +50,7 @@ def test_bars_have_the_room_that_columns_leave(monkeypatch, width, lengths):
 def test_bars_of_differences_lie_about_their_zero(ends, width):
     low = np.array([first for first, _ in ends])
     high = low + [length for _, length in ends]
-    bars = compare._bars(low, high, width)
+    bars = analysis.interval_bars(low, high, width, about_zero=True)
     half = (width - 1) // 2
     if half < 2:
         assert bars == [""] * len(ends)
@@ -75,17 +75,17 @@ def test_of_differences_those_that_are_sure_come_first():
 def test_only_what_has_a_share_a_value_is_refused_for_its_many_shares(monkeypatch):
     asked = []
     monkeypatch.setattr(analysis, "refuse_many_shares", lambda *given: asked.append(given))
-    for of in compare.Of:
+    for of in analysis.Of:
         asked.clear()
-        compare.checked_groups(of, None, AGES)
-        assert bool(asked) == (of != compare.Of.MEAN)
-    for of in (compare.Of.CDF, compare.Of.MEDIAN, compare.Of.QUARTILES):
+        analysis.checked_groups(of, None, AGES)
+        assert bool(asked) == (of != analysis.Of.MEAN)
+    for of in (analysis.Of.CDF, analysis.Of.MEDIAN, analysis.Of.QUARTILES):
         for alphabet in (CITY, MENU):
             with pytest.raises(ParameterError, match="expected numbers in a row"):
-                compare.checked_groups(of, None, alphabet)
+                analysis.checked_groups(of, None, alphabet)
     with pytest.raises(ParameterError, match="have no mean"):
-        compare.checked_groups(compare.Of.MEAN, None, MENU)
-    compare.checked_groups(compare.Of.MEAN, None, CITY)
+        analysis.checked_groups(analysis.Of.MEAN, None, MENU)
+    analysis.checked_groups(analysis.Of.MEAN, None, CITY)
 
 
 @pytest.mark.parametrize("level", ["0", "1", "2"])

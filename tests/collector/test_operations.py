@@ -31,7 +31,7 @@ async def told(client, path="/v1/health"):
 
 def impatient(client):
     """Let the store be tried each time that somebody asks."""
-    client.made.health_of._tried_at = client.made.writer.stored_at = float("-inf")
+    client.made.writer.stored_at = float("-inf")
 
 
 def test_a_store_that_can_be_written_to_is_well_and_tried_once_a_second(path, monkeypatch):
@@ -151,7 +151,7 @@ def test_a_held_store_is_busy_and_a_server_that_ends_says_so_first(path, monkeyp
         answer = await client.get("/v1/health")
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")
         assert "held by another process" in answer.json["error"]
-        client.made.health_of.draining = True
+        client.made.writer.draining = True
         assert "stopping" in (await told(client))[1]["error"]
         # Reports are still taken.
         assert (await client.post(sent("relaxed", 7))).status == 200

@@ -15,17 +15,7 @@ from freewill.collector.tokens import token_digest
 from freewill.collector.writer import Writer
 from freewill.core.files import LOCKS
 from freewill.device.memory import Content
-from service_cases import (
-    ID,
-    PATIENCE,
-    SURVEY,
-    needs_serve,
-    new_id,
-    sent,
-    served,
-    stored_ids,
-    until,
-)
+from service_cases import ID, PATIENCE, SURVEY, needs_serve, new_id, sent, served, stored_ids, until
 
 HEX = "0123456789abcdef0123456789abcdef"
 

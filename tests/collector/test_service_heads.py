@@ -17,7 +17,6 @@ START = b"GET / HTTP/1.1\r\nhost: x\r\n"
 WHOLE = START + b"\r\n"
 POST = b"POST / HTTP/1.1\r\nhost: x\r\n"
 CHUNKED = POST + b"transfer-encoding: chunked\r\n\r\n"
-CASES = ["httptools", "h11"]
 
 
 class App:
@@ -50,16 +49,15 @@ class App:
 
 
 @contextmanager
-def served(http="httptools", **options):
-    """Serve in a thread, by one of the two libraries that uvicorn may use."""
-    pytest.importorskip(http)
+def served(**options):
+    """Serve in a thread."""
     import uvicorn  # noqa: PLC0415
 
     from freewill.collector.server import Server  # noqa: PLC0415
 
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
         app = App()
-        config = uvicorn.Config(app, http=http, lifespan="off", log_level="critical", ws="none")
+        config = uvicorn.Config(app, lifespan="off", log_level="critical", ws="none")
         server = Server(config, **options)
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
@@ -71,10 +69,10 @@ def served(http="httptools", **options):
             thread.join(PATIENCE)
 
 
-@pytest.fixture(scope="module", params=CASES)
-def kept(request):
-    """Serve for several tests, by each of the libraries."""
-    with served(request.param) as found:
+@pytest.fixture(scope="module")
+def kept():
+    """Serve for several tests."""
+    with served() as found:
         yield found
 
 
@@ -171,8 +169,7 @@ def test_a_blank_line_before_a_request_does_no_harm():
         assert statuses(asked(address, b"\r\n" + START + CLOSING)) == [200]
 
 
-@pytest.mark.parametrize("http", CASES)
-def test_requests_sent_ahead_are_answered_in_order_one_at_a_time(http):
+def test_requests_sent_ahead_are_answered_in_order_one_at_a_time():
     body = b"a\r\n\r\nb" * 5
     length = b"content-length: %d\r\n\r\n" % len(body)
     chunks = b"%x\r\n%s\r\n" % (len(body), body)
@@ -188,7 +185,7 @@ def test_requests_sent_ahead_are_answered_in_order_one_at_a_time(http):
     ]
     sent = b"".join(request for request, _ in requests) * 20 + START + CLOSING
     expected = [answer for _, answer in requests] * 20 + [b"0;"]
-    with served(http) as (address, app, _):
+    with served() as (address, app, _):
         for size in (len(sent), 70_001):
             with connected(address) as one:
                 threading.Thread(target=_send, args=(one, sent, size)).start()
@@ -208,9 +205,8 @@ def test_requests_sent_ahead_are_answered_in_order_one_at_a_time(http):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("http", CASES)
-def test_what_is_sent_ahead_waits_in_bounded_memory(http):
-    with served(http) as (address, app, server):
+def test_what_is_sent_ahead_waits_in_bounded_memory():
+    with served() as (address, app, server):
         with connected(address) as one:
             one.sendall(WHOLE.replace(b"/ ", b"/wait "))
             sending = threading.Thread(target=_send, args=(one, WHOLE * 2_000_000))
@@ -260,9 +256,8 @@ def test_strange_requests_end_in_an_answer_and_leave_nothing_behind(kept, sent):
     assert app.under_way == 0
 
 
-@pytest.mark.parametrize("http", CASES)
-def test_expect_100_continue_is_answered_before_the_body_comes(http):
-    with served(http) as (address, _, _), connected(address) as one:
+def test_expect_100_continue_is_answered_before_the_body_comes():
+    with served() as (address, _, _), connected(address) as one:
         one.sendall(
             POST + b"expect: 100-continue\r\ncontent-length: 3\r\nconnection: close\r\n\r\n"
         )
@@ -272,10 +267,8 @@ def test_expect_100_continue_is_answered_before_the_body_comes(http):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("http", CASES)
-def test_a_body_that_never_comes_is_refused_and_an_answer_that_nobody_reads_is_dropped(http):
-    options = {"seconds": 0.5, "body_seconds": 0.5, "read_seconds": 0.5}
-    with served(http, **options) as (address, app, server), ExitStack() as stack:
+def test_a_body_that_never_comes_is_refused_and_an_answer_that_nobody_reads_is_dropped():
+    with served(patience=(0.5, 0.5, 0.5)) as (address, app, server), ExitStack() as stack:
         silent = stack.enter_context(connected(address))
         silent.sendall(POST + b"content-length: 9\r\n\r\n")
         early = stack.enter_context(connected(address))
@@ -289,9 +282,8 @@ def test_a_body_that_never_comes_is_refused_and_an_answer_that_nobody_reads_is_d
         assert len(received(deaf)) < 32 << 20
 
 
-@pytest.mark.parametrize("http", CASES)
-def test_more_connections_than_there_may_be_are_told_to_come_again(http):
-    with served(http, most_connections=3) as (address, _, _), ExitStack() as stack:
+def test_more_connections_than_there_may_be_are_told_to_come_again():
+    with served(most_connections=3) as (address, _, _), ExitStack() as stack:
         kept = [stack.enter_context(connected(address)) for _ in "abc"]
         for one in kept:
             one.sendall(WHOLE)

@@ -41,14 +41,14 @@ def test_each_survey_stands_there_once_and_its_closing_too(tmp_path, monkeypatch
         found = [(one["what"], one["survey"]) for one in log(store)]
         assert found == [("served", SURVEY.id), ("served", SHY.id), ("closed", SURVEY.id)]
         heads = fw.verify_log(log(store))
-        assert [store.logged(one.id) for one in (SURVEY, SHY)] == [(1, heads[0]), (2, heads[1])]
+        assert [store.logged[one.id] for one in (SURVEY, SHY)] == [(1, heads[0]), (2, heads[1])]
         store.close()
     # What another release gives devices is told.
     monkeypatch.setattr(stores, "devices_hash", lambda spec: devices_hash(spec)[::-1])
     store = open_store(path)
     store.add(SHY)
     assert log(store)[3]["devices"] == devices_hash(SHY.for_devices())[::-1]
-    assert store.logged(SHY.id).number == 4
+    assert store.logged[SHY.id].number == 4
     store.close()
 
 

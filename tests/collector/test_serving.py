@@ -152,7 +152,7 @@ def test_one_survey_under_two_names_is_refused():
 
 
 def test_what_serving_needs_is_named_where_it_is_not_there(monkeypatch):
-    present = {"msgspec", "plotly", "starlette", "uvicorn"}
+    present = {"httptools", "msgspec", "plotly", "starlette", "uvicorn"}
     find = "freewill.collector.serving.find_spec"
     monkeypatch.setattr(find, lambda name: name in present or None)
     serving.require_serve()

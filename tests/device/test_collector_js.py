@@ -47,7 +47,7 @@ def test_a_survey_is_the_one_that_was_asked_for_and_is_in_the_log():
     root = "https://c.org/folder/v1"
     assert [path for _, path, _ in found["asked"]] == [
         f"{root}/surveys/{SURVEY.id}",
-        f"{root}/log?from=1",
+        f"{root}/log",
     ]
     other = fw.Survey(LINE, {"10": fw.KRR(LINE, 9.0)}, question="Which?")
     assert "and the survey that came is" in run("survey", page(other))["told"]

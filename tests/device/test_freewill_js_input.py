@@ -15,8 +15,8 @@ from tools.size import web_lines
 
 import freewill as fw
 from device_cases import skipped
+from freewill.core.texts import parsed
 from freewill.domain.alphabets.base import encode_values, texts
-from freewill.domain.survey import parsed
 from freewill.errors import FreewillError
 from profiles import examples
 

@@ -10,7 +10,7 @@ from tools.javascript import evaluated, in_node, node
 
 import freewill as fw
 from device_cases import skipped
-from freewill.domain.survey import parsed
+from freewill.core.texts import parsed
 from freewill.domain.survey_log import devices_hash
 from freewill.errors import FreewillError
 from question_cases import PAIR

@@ -13,7 +13,7 @@ import freewill as fw
 from composed_cases import composed
 from device_cases import skipped
 from freewill.core.presented import json_bytes
-from freewill.domain.survey import parsed
+from freewill.core.texts import parsed
 from freewill.domain.survey_log import devices_hash
 from freewill.errors import DeviceError
 from question_cases import PAIR, TRAVEL

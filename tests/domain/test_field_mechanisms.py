@@ -15,7 +15,7 @@ import freewill as fw
 from contract import g_test
 from freewill.domain.draws.hashing import SEEDS, buckets_of, supports
 from freewill.domain.draws.sources import GeneratorBytes, GivenBytes
-from freewill.domain.mechanisms.unary import best_threshold
+from freewill.domain.mechanisms.randomised_response import best_threshold
 from freewill.numeric.operators import blocks, subset_moments
 
 LINE = fw.Linear(0, 24)

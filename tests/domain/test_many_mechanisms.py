@@ -11,7 +11,7 @@ import freewill as fw
 from freewill.core.types import Counter
 from freewill.domain.mechanisms.base import stacked_operators
 from freewill.numeric.operators.base import StackOperator, probabilities
-from freewill.numeric.solvers.systems import GramSystem, dense_system, structured_system
+from freewill.numeric.solvers.interior import GramSystem, dense_system, structured_system
 from freewill.stats.estimators.gibu import fewer_mechanisms
 
 LINE, CITY = fw.Linear(0, 11), fw.Grid(5, 4, cell=0.7)

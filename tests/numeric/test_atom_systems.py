@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 import freewill as fw
 from freewill.numeric.operators.around import AtomOperator
 from freewill.numeric.operators.base import StackOperator
-from freewill.numeric.solvers.systems import AtomSystem, DenseSystem, structured_system
+from freewill.numeric.solvers.conjugate import AtomSystem
+from freewill.numeric.solvers.interior import DenseSystem, structured_system
 from profiles import examples
 
 LINE = fw.Linear(0, 11)

@@ -1,12 +1,14 @@
 """The pool of columns and the steps on it, one by one, against dense sums."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
 from columns_cases import assert_certified, pool_of, small_pool
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import columns
-from freewill.numeric.solvers.likelihood import Certificate, Likelihood, Status, after_em
+from freewill.numeric.solvers.likelihood import Certificate, Likelihood, Status, em_steps
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
 
 
@@ -311,9 +313,8 @@ def test_a_cold_start_is_five_steps_of_em_on_the_lattice(outputs):
     theta, fitted = columns._start(pool, None)
     np.testing.assert_array_equal(pool.cells, columns._lattice(50, None, 25))
     some = rows[:, pool.cells]
-    walked = after_em(
-        DenseOperator(some), likelihood.weights, np.full(len(theta), 1 / len(theta)), 5
-    )
+    even = np.full(len(theta), 1 / len(theta))
+    walked = next(islice(em_steps(DenseOperator(some), likelihood.weights, even), 5, None))
     np.testing.assert_allclose(theta, walked.theta, rtol=1e-5)
     assert theta.sum() == pytest.approx(1, abs=1e-13)
     np.testing.assert_allclose(fitted, pool.forward(theta), rtol=1e-13)

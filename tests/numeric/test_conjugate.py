@@ -5,13 +5,12 @@ import pytest
 
 import freewill as fw
 from freewill.numeric.operators.base import StackOperator
-from freewill.numeric.operators.support import BitOperator
-from freewill.numeric.solvers import systems
-from freewill.numeric.solvers.systems import (
-    ConjugateSystem,
+from freewill.numeric.operators.structures import BitOperator
+from freewill.numeric.solvers import conjugate, interior
+from freewill.numeric.solvers.conjugate import ConjugateSystem, conjugate_system
+from freewill.numeric.solvers.interior import (
     LinearSystem,
     LowRankSystem,
-    conjugate_system,
     rows_beside,
     structured_system,
 )
@@ -90,8 +89,8 @@ def test_the_second_right_hand_side_is_solved_finely(kinds):
 
 def test_lines_that_would_take_too_much_memory_are_merged(monkeypatch):
     operator, rng = parts("geometric", "wide", "sharp", "k-RR", "bits"), np.random.default_rng(3)
-    monkeypatch.setattr(systems, "_MOST_BYTES", 1000)
-    monkeypatch.setattr(systems, "_MERGED", 2)
+    monkeypatch.setattr(interior, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(interior, "_MERGED", 2)
     system = structured_system(operator)
     assert isinstance(system, ConjugateSystem)
     assert isinstance(system.near, LowRankSystem)
@@ -107,8 +106,8 @@ def test_lines_that_would_take_too_much_memory_are_merged(monkeypatch):
 
 def test_as_many_merged_parts_as_mechanisms_are_the_mechanisms(monkeypatch):
     operator, rng = parts("geometric", "wide", "sharp", "k-RR"), np.random.default_rng(5)
-    monkeypatch.setattr(systems, "_MOST_BYTES", 1000)
-    monkeypatch.setattr(systems, "_MERGED", 4)
+    monkeypatch.setattr(interior, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(interior, "_MERGED", 4)
     near = structured_system(operator).near
     inner, outer = rng.random(operator.shape[0]) + 0.1, np.exp(rng.uniform(-5, 5, 30))
     right = rng.standard_normal(30)
@@ -121,7 +120,7 @@ def test_merged_mechanisms_give_the_same_optimum(monkeypatch):
     mechanisms = [fw.Geometric(line, e) for e in np.geomspace(0.01, 1.0, 8)]
     evidence = simulated(mechanisms, random_truth(300, 1), 20_000, 1)
     whole = fw.gibu(evidence, solver="linear")
-    monkeypatch.setattr(systems, "_MOST_BYTES", 1)
+    monkeypatch.setattr(interior, "_MOST_BYTES", 1)
     merged = fw.gibu(evidence, solver="linear")
     assert whole.status == merged.status == fw.Status.CERTIFIED
     assert abs(whole.log_likelihood - merged.log_likelihood) <= 1e-6
@@ -164,7 +163,7 @@ def test_bit_reports_beside_a_grid_are_read_a_few_times(monkeypatch, people, eps
     evidence += simulated([fw.RAPPOR(grid, epsilon)], truth, people, 2)
     estimates, numbers = [], []
     for many in (1 << 40, 0):
-        monkeypatch.setattr(systems, "_MANY_BYTES", many)
+        monkeypatch.setattr(conjugate, "_MANY_BYTES", many)
         reads.clear()
         estimates.append(fw.gibu(evidence, solver="conjugate", tol=1e-9))
         numbers.append(len(reads))

@@ -7,11 +7,11 @@ import pytest
 
 import freewill as fw
 from contract import planar_law
-from freewill.numeric.operators.around import AtomOperator, ScaledOperator
+from freewill.numeric.operators.around import AtomOperator
 from freewill.numeric.operators.base import DenseOperator, StackOperator, probabilities
 from freewill.numeric.operators.convolution import ConvolutionOperator
-from freewill.numeric.operators.geometric import GeometricOperator
-from freewill.numeric.operators.support import BitOperator, SymbolOperator
+from freewill.numeric.operators.structures import BitOperator, GeometricOperator, SymbolOperator
+from freewill.numeric.solvers.likelihood import ScaledLikelihood
 
 CITY = fw.Grid(columns=24, rows=16, cell=0.5)
 
@@ -70,32 +70,17 @@ def test_columns_with_factors_are_columns_times_factors(name):
     inner = LARGE[name]
     rng = np.random.default_rng(13)
     factors = rng.random(inner.shape[1]) * (rng.random(inner.shape[1]) < 0.9)
-    operator = ScaledOperator(inner, factors)
-    np.testing.assert_allclose(operator.dense(), inner.dense() * factors)
-    check_products(operator)
     theta, weights = rng.dirichlet(np.ones(factors.size)), rng.random(inner.shape[0])
-    rows = operator.dense()
+    likelihood = ScaledLikelihood(inner, weights, factors)
+    rows = inner.dense() * factors
     fitted = rows @ theta
-    sums = operator.sums(theta, weights, 1)
+    sums = likelihood.sums(theta, 1)
     assert sums.value == pytest.approx(weights @ np.log(fitted))
     np.testing.assert_allclose(sums.slope, rows.T @ (weights / fitted), rtol=1e-9, atol=1e-9)
     hessian = (rows.T * (weights / fitted**2)) @ rows
     np.testing.assert_allclose(sums.hessian, hessian, rtol=1e-4, atol=1e-5 * hessian.max())
-    diagonal = (rows**2).T @ weights
-    np.testing.assert_allclose(operator.gram_diagonal(weights), diagonal, rtol=1e-9, atol=1e-12)
-    some = np.arange(0, inner.shape[0], 7)
-    np.testing.assert_allclose(operator.subset(some).dense(), rows[some], rtol=1e-12)
-    vector = rng.standard_normal(factors.size)
-    np.testing.assert_allclose(
-        operator.gram_map(weights)(vector),
-        (rows.T * weights) @ (rows @ vector),
-        rtol=1e-4,
-        atol=1e-5 * np.abs(rows).sum(),
-    )
-    np.testing.assert_allclose(operator.forward_within(theta, 1e-9), fitted, rtol=1e-8)
-    np.testing.assert_allclose(
-        operator.adjoint_within(weights, 1e-9), rows.T @ weights, rtol=1e-9, atol=1e-8
-    )
+    assert likelihood.sums(theta, 0).hessian is None
+    assert not list(likelihood.guesses())
 
 
 @pytest.mark.slow

@@ -5,13 +5,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from freewill.numeric.solvers.interior import cholesky
 from freewill.numeric.solvers.quadratic import (
     _exact,
     _polish,
     nonnegative_quadratic,
     pivoted_quadratic,
 )
-from freewill.numeric.solvers.systems import cholesky
 
 
 def brute_force(hessian, linear):

@@ -7,8 +7,8 @@ import pytest
 
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.solvers import columns, interior
+from freewill.numeric.solvers.interior import DenseSystem
 from freewill.numeric.solvers.likelihood import Likelihood, one_blas_thread
-from freewill.numeric.solvers.systems import DenseSystem
 
 threadpoolctl = pytest.importorskip("threadpoolctl")
 

@@ -5,8 +5,8 @@ import pytest
 
 import freewill as fw
 from freewill.numeric.operators.base import DenseOperator, StackOperator
-from freewill.numeric.solvers import systems
-from freewill.numeric.solvers.systems import (
+from freewill.numeric.solvers import interior
+from freewill.numeric.solvers.interior import (
     DenseSystem,
     Line,
     LinearSystem,
@@ -72,7 +72,7 @@ def test_right_hand_sides_are_solved_together(name, at_a_time, monkeypatch):
     inner, outer = rng.uniform(0.1, 2, len(rows)), rng.uniform(0.1, 2, 25)
     matrix = rows.T @ (inner[:, None] * rows) + np.diag(outer)
     right = rng.standard_normal((5, 25))
-    monkeypatch.setattr(systems, "_RIGHT_BYTES", at_a_time * 8 * 25 * (1 + 2 * line.decays.size))
+    monkeypatch.setattr(interior, "_RIGHT_BYTES", at_a_time * 8 * 25 * (1 + 2 * line.decays.size))
     together = LinearSystem(line).factor(inner, outer)(right)
     np.testing.assert_allclose(together, np.linalg.solve(matrix, right.T).T, rtol=1e-9, atol=1e-12)
 

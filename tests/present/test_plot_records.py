@@ -8,7 +8,7 @@ from freewill.errors import ParameterError
 
 pytest.importorskip("matplotlib")
 
-from freewill.present.records import picture_of
+from freewill.present.plots import picture_of
 
 MODES = fw.Categorical(["car", "bus", "a bicycle, $5"])
 

@@ -9,17 +9,7 @@ from hypothesis import HealthCheck, example, given
 from scipy.special import expit, softmax
 
 import freewill as fw
-from choice_cases import (
-    CITY,
-    FIVE,
-    LINE,
-    MENU,
-    MIXED,
-    chosen,
-    exact,
-    naive_value,
-    slope_of,
-)
+from choice_cases import CITY, FIVE, LINE, MENU, MIXED, chosen, exact, naive_value, slope_of
 from freewill.stats.choice.bases import ladder
 from profiles import examples
 from streams_cases import partly_in_files

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.stats.choice.attributes import chosen_for, evidence_counts, told_of
+from freewill.stats.choice.check import chosen_for, evidence_counts, told_of
 from freewill.stats.information import OneStep
 from record_cases import crowd, some_truth, three_ways
 
@@ -48,7 +48,7 @@ def test_scores_of_a_choice_are_those_of_the_definition():
         own = questions[question].which == 0
         told = attributes[attribute]
         sample, rows = told.sample(own), told.scores._rows
-        found = told.scores._scored(sample, rows, told.scores._through)
+        found = told.scores._scored(sample, rows, told.scores._through.__getitem__)
         expected = naive_scores(evidence, attribute, own, rows)
         for mine, naive in zip(found, expected, strict=True):
             np.testing.assert_allclose(mine, naive, rtol=1e-6, atol=1e-7 * np.abs(naive).max())

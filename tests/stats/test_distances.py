@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 import freewill as fw
 from freewill.stats.planning import design as designing
-from freewill.stats.planning.design import MOST_PEOPLE, SIZES, Design, Distances, Expected
+from freewill.stats.planning.design import MOST_PEOPLE, SIZES, Design, Expected
 from profiles import examples
 
 COIN = fw.Categorical(["yes", "no"])
@@ -34,8 +34,8 @@ def falling(monkeypatch, mean):
         exact = mean(SIZES[place])
         return Expected(exact, exact / 2, 2 * exact, accuracy * exact, simulated=True)
 
-    monkeypatch.setattr(Distances, "_step", step)
-    return Distances(LINE, (), ZIPF, None)
+    monkeypatch.setattr(Design, "_step", step)
+    return Design(LINE, (), ZIPF)
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_bits_beyond_reach_go_on_from_the_last_that_are_simulated(monkeypatch):
     assert at.simulated
     assert not after.simulated
     assert after.mean == pytest.approx(at.mean, rel=0.01)
-    first = design.distances._drawn(SIZES.index(10**9), False, 0.1).mean()
+    first = design._drawn(SIZES.index(10**9), False, 0.1).mean()
     assert far.mean == pytest.approx(first, rel=1e-3)
 
 
@@ -102,9 +102,9 @@ def test_light_surveys_are_simulated_and_others_to_first_order(monkeypatch):
         asked.append((SIZES[place], simulate))
         return np.ones(9)
 
-    monkeypatch.setattr(Distances, "_drawn", drawn)
-    monkeypatch.setattr(Distances, "_ratio", lambda self, place, accuracy: (1.0, 0.0))
-    some = design_of(ZIPF, bits=1.0).distances
+    monkeypatch.setattr(Design, "_drawn", drawn)
+    monkeypatch.setattr(Design, "_ratio", lambda self, place, accuracy: (1.0, 0.0))
+    some = design_of(ZIPF, bits=1.0)
     for people in (10, 1000, 10**6):
         some._step(SIZES.index(people), 0.1)
     assert asked == [(10, True), (1000, True), (10**6, False)]
@@ -113,9 +113,9 @@ def test_light_surveys_are_simulated_and_others_to_first_order(monkeypatch):
 def test_few_people_who_decide_are_simulated_further(monkeypatch):
     monkeypatch.setattr(designing, "_BITS", 2000)
     plain, few = design_of(ZIPF, bits=1.0), design_of(ZIPF, bits=0.999, sharp_bits=0.001)
-    assert SIZES[plain.distances._last] == 100
-    assert SIZES[few.distances._last] >= 1000
-    assert design_of(ZIPF, open=0.1, private=0.9).distances._last >= len(SIZES) - 1
+    assert SIZES[plain._last] == 100
+    assert SIZES[few._last] >= 1000
+    assert design_of(ZIPF, open=0.1, private=0.9)._last >= len(SIZES) - 1
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_hard_mixtures_come_true(shares, people):
     expected = design.expected_emd(people)
     runs = 150 if "bits" not in shares or people < 10**4 else 20 if people < 10**5 else 12
     rng = np.random.default_rng(5)
-    estimates = (fw.gibu(design.distances.draw(people, rng)) for _ in range(runs))
+    estimates = (fw.gibu(design.draw(people, rng)) for _ in range(runs))
     missed = np.array([fw.emd(one.theta, ZIPF, LINE) for one in estimates])
     error = np.hypot(missed.std() / np.sqrt(runs), expected.error)
     assert abs(missed.mean() - expected.mean) < 3.5 * error + 0.02 * expected.mean
@@ -166,8 +166,8 @@ def test_a_few_surveys_tell_what_many_do(name, people):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(designing, "_LIGHT", 0)
         found = design.expected_emd(people)
-        assert len(design.distances._pairs[SIZES.index(people)]._pairs) < 200
-    plain = design.distances._drawn(SIZES.index(people), True, 0.02)
+        assert len(design._pairs[SIZES.index(people)]._pairs) < 200
+    plain = design._drawn(SIZES.index(people), True, 0.02)
     error = np.hypot(found.error, plain.std() / np.sqrt(plain.size))
     assert abs(found.mean - plain.mean()) < 4 * error
     assert found.error < 0.03 * found.mean

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.stats.noisy_counts import noisy_evidence, noisy_fit
+from freewill.stats.fit import NoisyFit, noisy_evidence
 
 LINE = fw.Linear(0, 4)
 MENU = (fw.KRR(LINE, 1.5), fw.Geometric(LINE, 0.8))
@@ -13,7 +13,7 @@ COUNTS = (np.array([80, 60, 30, 20, 10]), np.array([50, 45, 20, -3, 8]))
 
 def fitted(counts, variance=0.0):
     cells = [(one, np.arange(5), many, one.name) for one, many in zip(MENU, counts, strict=True)]
-    return noisy_fit(noisy_evidence(LINE, cells, variance))
+    return NoisyFit(noisy_evidence(LINE, cells, variance))
 
 
 def test_without_noise_it_is_the_usual_fit():

@@ -47,7 +47,7 @@ def test_draws_are_the_most_likely_distributions(name, alphabet, epsilon, truth,
     design = design_of(truths(alphabet)[truth], kind(name, alphabet, epsilon))
     if not design.resolved:
         return
-    projected = design.distances.projected
+    projected = design.projected
     rng = np.random.default_rng(people)
     score = projected._root @ rng.standard_normal(20) / np.sqrt(people)
     found = projected.solve(score, np.ones(20, dtype=bool))
@@ -63,9 +63,7 @@ def test_draws_are_the_most_likely_distributions(name, alphabet, epsilon, truth,
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_draws_agree_with_nonnegative_least_squares(epsilon):
-    projected = design_of(
-        BINOMIAL, fw.KRR(LINE, epsilon), fw.Geometric(LINE, 1.0)
-    ).distances.projected
+    projected = design_of(BINOMIAL, fw.KRR(LINE, epsilon), fw.Geometric(LINE, 1.0)).projected
     rng = np.random.default_rng(1)
     heavy = (
         1e4 * projected.theta @ projected.information.diagonal()
@@ -80,7 +78,7 @@ def test_draws_agree_with_nonnegative_least_squares(epsilon):
 
 def test_draws_have_the_covariance_of_the_efficient_estimator_far_from_the_border():
     design = design_of(np.full(3, 1 / 3), fw.KRR(MENU, 2.0))
-    stream = design.distances.projected.draws(10**8)
+    stream = design.projected.draws(10**8)
     errors = 1e4 * (np.array([next(stream) for _ in range(4000)]) - 1 / 3)
     assert np.cov(errors.T) == pytest.approx(design.information.covariance, abs=0.08)
 
@@ -121,7 +119,7 @@ def test_plans_come_true(name, people):
 
 def test_simulated_reports_have_their_law():
     design = design_of(BINOMIAL, fw.KRR(LINE, 1.0), fw.Geometric(LINE, 0.4))
-    evidence = design.distances.draw(200_000, np.random.default_rng(2))
+    evidence = design.draw(200_000, np.random.default_rng(2))
     for group in evidence.groups:
         assert abs(group.people - 100_000) < 4 * np.sqrt(50_000)
         law = BINOMIAL @ group.mechanism.law()
@@ -203,8 +201,7 @@ def test_without_a_truth_the_worst_is_planned_for():
     people, target = [100_000], 0.05
     plan = fw.plan(SURVEY, people=people, target=target)
     each = {
-        name: design_of(theta, *SURVEY.mechanisms.values()).distances
-        for name, theta in truths(LINE).items()
+        name: design_of(theta, *SURVEY.mechanisms.values()) for name, theta in truths(LINE).items()
     }
     assert set(plan.screened) == set(each)
     rough = {name: one.needed(target, 0.1) or 0 for name, one in each.items()}
@@ -351,7 +348,7 @@ def test_bad_input_is_refused(case):
 
 def test_the_pieces_are_public():
     assert fw.plan is planning.plan
-    assert isinstance(design_of(BINOMIAL, fw.KRR(LINE, 1.0)).distances.projected, Projected)
+    assert isinstance(design_of(BINOMIAL, fw.KRR(LINE, 1.0)).projected, Projected)
 
 
 @pytest.mark.later

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import freewill as fw
 from composed_cases import composed_law
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.factored import shared_moments
+from freewill.domain.mechanisms.factored import moments_together, shared_moments
 from freewill.numeric.operators.moments import SharedMoments, merged
 from freewill.stats import covariance, information
 from freewill.stats.information import information_at, information_of
@@ -117,7 +117,7 @@ def test_solves_of_many_records_agree_with_the_matrix(monkeypatch):
     solved = information_at(evidence, theta)
     found = solved.variances(rows)
     assert solved._solves is not None
-    assert isinstance(solved._solves._near, covariance._NearProduct)
+    assert solved._solves._near.inner.func is covariance._applied
     np.testing.assert_allclose(found, expected, rtol=0.012)
     assert np.all(found >= expected * (1 - 1e-9))
     # And it takes a few steps, where the diagonal alone takes many.
@@ -162,7 +162,7 @@ def test_what_is_too_much_is_refused_with_a_way_out():
 def test_moments_of_any_kind_can_be_had_together():
     ages, theta = fw.Linear(0, 4), np.full(5, 0.2)
     some = [fw.KRR(ages, 1.0), fw.KRR(ages, 2.0)]
-    together = fw.KRR.moments_together(some, theta)
+    together = moments_together(some, theta)
     for own, mechanism in zip(together, some, strict=True):
         expected = Mechanism.moments(mechanism, theta).information()
         np.testing.assert_allclose(own.information(), expected, atol=1e-12)

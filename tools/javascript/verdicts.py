@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import freewill as fw
+from freewill.core.texts import parsed
 from freewill.domain.mechanisms.matrix import distance_range
-from freewill.domain.survey import parsed
 from freewill.errors import FreewillError
 from tools.fuzz.case import Case
 from tools.fuzz.hostile import mutated, text, thing

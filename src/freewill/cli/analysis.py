@@ -3,15 +3,19 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 import typer
 
 from freewill.cli.options import integral, option
+from freewill.cli.questions import parse_of
 from freewill.cli.show import remark, say, say_json
 from freewill.cli.standard import DASH, check_target
 from freewill.core.progress import Show, progress, towards
+from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, has_raster
 from freewill.domain.alphabets.groups import Groups, Values, coarser
 from freewill.domain.survey import Survey
@@ -60,6 +64,7 @@ Rows = Annotated[
     integral("Number of rows to print: the largest values or the latest periods; 0 prints all.", 0),
 ]
 Picture = Annotated[Path | None, option("Write a picture to this file: .png, .svg or .pdf.")]
+Of = StrEnum("Of", ["SHARES", "MEAN", "MEDIAN", "QUARTILES", "CDF"])
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,17 @@ def watching(show: Show, goal: float) -> OnStep:
     return on_step
 
 
+def asked_of(
+    of: str, bins: int | None, level: float, plot: Path | None, inputs: list[str], table: str | None
+) -> tuple[str, ...]:
+    """Refuse, before the work, what cannot be compared or drawn; return the questions wanted."""
+    if bins is not None and of != Of.SHARES:
+        raise ParameterError(f"--bins {bins} merges values, and --of {of} has none: leave out one.")
+    check_level(level)
+    check_picture(plot, inputs)
+    return parse_of(table, "--table")
+
+
 def check_level(level: float) -> None:
     """Refuse a confidence level that is none."""
     if not 0 < level < 1:
@@ -129,12 +145,41 @@ def groups_of(bins: int | None, alphabet: Alphabet) -> Groups:
     return coarser(alphabet, bins)
 
 
+def checked_groups(of: Of, bins: int | None, alphabet: Alphabet) -> Groups:
+    """Return what shares are of; refuse, before the work, what this alphabet does not allow."""
+    groups = groups_of(bins, alphabet)
+    line = len(alphabet.axes) == 1 and alphabet.plane is not None
+    if of in (Of.CDF, Of.MEDIAN, Of.QUARTILES) and not line:
+        raise ParameterError(f"--of {of} on {alphabet}: expected numbers in a row.")
+    if of == Of.MEAN and not has_raster(alphabet):
+        raise ParameterError(f"--of mean of {alphabet}: they are names, and have no mean.")
+    if of != Of.MEAN:
+        refuse_many_shares(groups, bins, "{:,} differences")
+    return groups
+
+
 def refuse_many_shares(groups: Groups, bins: int | None, what: str) -> None:
     """Refuse, before the work, intervals of more shares than there is room for."""
     many, size = groups.count, groups.alphabet.size
     whole = f"{what.format(many)}, of {several(size, 'value')},"
     larger = 2 * min(bins or 1, size)
     refuse_many(many, size, whole, f"Merge more of them: --bins {larger} or larger.")
+
+
+def interval_bars(
+    low: FloatArray, high: FloatArray, width: int, *, about_zero: bool = False
+) -> list[str]:
+    """Draw intervals from the lowest end of all to the highest, or about a line at 0."""
+    half, tiny = (width - 1) // 2, np.finfo(float).tiny
+    if half < 2:
+        return [""] * len(low)
+    cells, shift, origin, span = width - 1, 0, float(low.min()), float(np.ptp([low, high]))
+    if about_zero:
+        cells, shift, origin, span = half, half, 0.0, float(np.abs([low, high]).max())
+    ends = (np.rint(cells * (end - origin) / max(span, tiny)) + shift for end in (low, high))
+    places = zip(*(end.astype(int).tolist() for end in ends), strict=True)
+    bars = [" " * first + "░" * (last - first + 1) for first, last in places]
+    return [f"{bar:<{half}}"[:half] + "│" + bar[half + 1 :] if about_zero else bar for bar in bars]
 
 
 def check_picture(path: Path | None, inputs: list[str], name: str = "--plot") -> None:

@@ -165,10 +165,10 @@ def freewill(
     evidence, and `merge` adds evidence together. `estimate` reconstructs the distribution of the
     true values by maximum likelihood, with a certificate. `compare` tests whether two bodies of
     evidence differ, `trend` whether anything changes over days, weeks or months, and `check`
-    whether the assumptions hold. `plan` computes how many people are
-    needed. `menu`, `compare-mechanisms`, `calibrate` and `audit` help to choose mechanisms,
-    `explain` says what they promise in plain words, and `obfuscate` simulates devices. `experiment`
-    and `reproduce` compare methods.
+    whether the assumptions hold. `plan` computes how many people are needed. `menu`,
+    `compare-mechanisms`, `calibrate` and `audit` help to choose mechanisms, `explain` says what
+    they promise in plain words, and `obfuscate` simulates devices. `experiment` and `reproduce`
+    compare methods.
 
     Exit codes: 0 success; 1 a guarantee or check fails, or an estimate does not converge; 2 invalid
     usage or input; 3 an internal error.

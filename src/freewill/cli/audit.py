@@ -19,8 +19,7 @@ from freewill.domain.guarantees.audit import audit as recompute
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.leakage import leakage as measure
 from freewill.domain.mechanisms.base import is_mechanism
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import ParameterError, printable, several
 
 _CLAIM = re.compile(
@@ -89,9 +88,7 @@ def audit(
     guarantee = None if claim is None else parse_claim(claim)
     choices = load_choices(source)
     named = _named(choices, Path(called(source)).stem)
-    if (
-        guarantee is not None and guarantee.kind == "geo"
-    ):  # which no two choices have a distance for
+    if guarantee is not None and guarantee.kind == "geo":  # between choices there is no distance
         named = {name: each for name, each in named.items() if is_mechanism(each)}
     with progress("auditing"):
         results = {name: recompute(each, guarantee, exact=exact) for name, each in named.items()}

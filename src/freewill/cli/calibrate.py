@@ -51,22 +51,21 @@ def calibrate(
     """
     values = parse_alphabet(alphabet)
     expected = None if prior is None else load_prior(prior, values.size)
+    built = kind_named(str(kind))
     with progress("calibrating"):
-        mechanisms: list[Any] = [
-            find(kind_named(str(kind)), values, quality_loss=target, prior=expected)
-            for target in loss
+        pairs: list[tuple[float, Any]] = [
+            (target, find(built, values, quality_loss=target, prior=expected)) for target in loss
         ]
-    pairs = list(zip(loss, mechanisms, strict=True))
     if as_json:
         listed = [
             {
                 "loss": target,
-                "epsilon": mechanism.epsilon,
-                "promise": mechanism.guarantee().describe(),
-                "id": mechanism.id,
-                "spec": mechanism.spec(),
+                "epsilon": one.epsilon,
+                "promise": one.guarantee().describe(),
+                "id": one.id,
+                "spec": one.spec(),
             }
-            for target, mechanism in pairs
+            for target, one in pairs
         ]
         say_json({"mechanisms": listed})
         return

@@ -6,7 +6,7 @@ import typer
 
 from freewill.cli.analysis import AnyMethod, Only, ReportsSurvey, Sources, check_level
 from freewill.cli.inputs import evidence_of, product_of
-from freewill.cli.options import AsJson, Engine, EngineName, Strict, numeric, option, parse_list
+from freewill.cli.options import AsJson, Engine, EngineName, Strict, numeric, option
 from freewill.cli.questions import Of, parse_of
 from freewill.cli.show import FAILED, remark, say, say_json
 from freewill.core.progress import progress
@@ -75,14 +75,16 @@ def check(
         freewill check reports.csv -s survey.json --level 0.99 --json
     """
     check_level(level)
-    names, pair = parse_of(of), _pair(independent)
-    with evidence_of(sources, survey, engine, strict=strict, only=only, of=names) as (
-        evidence,
-        left_out,
-    ):
+    names, pair = parse_of(of), parse_of(independent, "--independent")
+    if len(pair) not in (0, 2):
+        raise ParameterError(
+            f"--independent {printable(independent or '')}: expected two questions, as age,commute."
+        )
+    with evidence_of(sources, survey, engine, strict=strict, only=only, of=names) as read:
+        evidence, left_out = read
         several_people(evidence, "freewill check")
         refuse_vast_joint(evidence.alphabet)
-        depend = _tested(evidence, pair, level)
+        depend = _tested(evidence, pair, level) if pair else None
         estimate = AnyMethod("gibu").run_shown(evidence)
         with progress("checking") as show:
             fit = OneStep(evidence, estimate)
@@ -108,20 +110,8 @@ def check(
         raise typer.Exit(FAILED)
 
 
-def _pair(text: str | None) -> tuple[str, ...]:
-    """Read the two questions of a test of independence."""
-    names = () if text is None else tuple(parse_list(text, "--independent"))
-    if names and len(names) != 2:
-        raise ParameterError(
-            f"--independent {printable(text or '')}: expected two questions, as age,commute."
-        )
-    return names
-
-
-def _tested(evidence: Evidence, pair: tuple[str, ...], level: float) -> Independence | None:
-    """Test whether two questions are independent, where that is asked for."""
-    if not pair:
-        return None
+def _tested(evidence: Evidence, pair: tuple[str, ...], level: float) -> Independence:
+    """Test whether two questions are independent."""
     product_of(evidence, "--independent")
     with progress("testing independence"):
         return test_independence(evidence, pair[0], pair[1], level)

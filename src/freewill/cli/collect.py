@@ -6,17 +6,8 @@ from typing import Annotated
 
 import typer
 
+from freewill.cli import options
 from freewill.cli.inputs import losses, read_with_progress, show_losses
-from freewill.cli.options import (
-    AsJson,
-    Engine,
-    EngineName,
-    Equal,
-    EvidencePath,
-    StoredSurveyPath,
-    Strict,
-    option,
-)
 from freewill.cli.show import say, say_json, table
 from freewill.cli.standard import check_target, is_standard_output, standard_input, standard_output
 from freewill.domain.alphabets.base import attributes_of
@@ -38,20 +29,20 @@ def collect(
             "`freewill serve` (.db, postgresql://)."
         ),
     ],
-    survey: StoredSurveyPath,
-    out: EvidencePath,
-    engine: EngineName = Engine.DUCKDB,
-    strict: Strict = False,
-    equal: Equal = False,
+    survey: options.StoredSurveyPath,
+    out: options.EvidencePath,
+    engine: options.EngineName = options.Engine.DUCKDB,
+    strict: options.Strict = False,
+    equal: options.Equal = False,
     period: Annotated[
         str | None,
-        option(
+        options.option(
             "With a store: collect only the periods from the first to the last of these days "
             "(2026-11-02..2026-11-15), or only the last period (last). With files: the days on "
             "which their reports were made, which the evidence then records."
         ),
     ] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Count reports into evidence, which is all that an estimate needs.
 

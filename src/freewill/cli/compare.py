@@ -1,7 +1,6 @@
 """`freewill compare`: how two days, two districts, or treatment and control differ."""
 
 import math
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,15 +8,15 @@ import numpy as np
 import typer
 
 from freewill.cli import analysis
+from freewill.cli.analysis import Of
 from freewill.cli.inputs import evidence_of, refuse_shared_files
 from freewill.cli.options import AsJson, Engine, EngineName, Equal, Strict, numeric, option
-from freewill.cli.questions import Table, parse_of
+from freewill.cli.questions import Table
 from freewill.cli.show import bar_table, remark, room_beside, say, say_json, say_raw
 from freewill.cli.standard import DASH, called
 from freewill.core.presented import csv_text
 from freewill.core.progress import progress
-from freewill.core.types import FloatArray, IntArray
-from freewill.domain.alphabets.base import Alphabet, has_raster
+from freewill.core.types import IntArray
 from freewill.domain.alphabets.groups import Groups
 from freewill.errors import ParameterError, several
 from freewill.present.shares import difference_columns
@@ -28,7 +27,6 @@ from freewill.stats.compare import compare as compared
 from freewill.stats.estimators.estimate import default_tolerance
 from freewill.stats.information import several_people
 
-Of = StrEnum("Of", ["SHARES", "MEAN", "MEDIAN", "QUARTILES", "CDF"])
 _HEADS = (*COLUMNS[:-1], "std error")
 _SIGNS = ("", "", "+", "+", "+", "")
 _BAR = 31  # characters from the lowest end to the highest, 0 in the middle
@@ -79,11 +77,11 @@ def compare(
         freewill compare 'monday/*.csv' 'tuesday/*.csv' -s survey.json --of mean --json
     """
     analysis.only_one(json=as_json, csv=as_csv)
-    if bins is not None and of != Of.SHARES:
-        raise ParameterError(f"--bins {bins} merges values, and --of {of} has none: leave out one.")
-    analysis.check_level(level)
-    analysis.check_picture(plot, analysis.inputs_of([one, other], survey))
-    names, asked = (called(one), called(other)), parse_of(table, "--table")
+    inputs = analysis.inputs_of([one, other], survey)
+    asked, names = (
+        analysis.asked_of(of, bins, level, plot, inputs, table),
+        (called(one), called(other)),
+    )
     refuse_shared_files(one, other, reports=survey is not None, equal=equal)
     if one == other == DASH:
         raise ParameterError("- was given twice: standard input can be read once.")
@@ -95,7 +93,7 @@ def compare(
             several_people(evidence, f"a comparison, of {name},")
         if not equal:
             refuse_shared(Body(first, names[0]), Body(second, names[1]), "--equal")
-        groups = checked_groups(of, bins, first.alphabet)
+        groups = analysis.checked_groups(of, bins, first.alphabet)
         wanted = str(of) if bins is None else functionals.of_groups(groups)
         with progress("comparing") as show:
             on_step = analysis.watching(show, default_tolerance(first))
@@ -124,19 +122,6 @@ def compare(
         remark(comparison.advice)
 
 
-def checked_groups(of: Of, bins: int | None, alphabet: Alphabet) -> Groups:
-    """Return what shares are of; refuse, before the work, what this alphabet does not allow."""
-    groups = analysis.groups_of(bins, alphabet)
-    line = len(alphabet.axes) == 1 and alphabet.plane is not None
-    if of in (Of.CDF, Of.MEDIAN, Of.QUARTILES) and not line:
-        raise ParameterError(f"--of {of} on {alphabet}: expected numbers in a row.")
-    if of == Of.MEAN and not has_raster(alphabet):
-        raise ParameterError(f"--of mean of {alphabet}: they are names, and have no mean.")
-    if of != Of.MEAN:
-        analysis.refuse_many_shares(groups, bins, "{:,} differences")
-    return groups
-
-
 def _show(comparison: Comparison, groups: Groups | None, names: tuple[str, str], rows: int) -> None:
     """Print the verdict, the distance, and the largest differences in the alphabet's order.
 
@@ -151,22 +136,17 @@ def _show(comparison: Comparison, groups: Groups | None, names: tuple[str, str],
     say(f"one: {one}, {names[0]}; other: {other}, {names[1]}; {comparison.alphabet}")
     say(f"{100 * comparison.level:.12g} % intervals, {kind}, of other less one{points}.\n")
     places = largest(comparison, rows)
-    shares = comparison.shares
-    numbers = {
-        name: (100 if shares else 1) * np.atleast_1d(getattr(comparison, name))[places]
-        for name in COLUMNS
-    }
+    scale, form = (100, ".4f") if comparison.shares else (1, ".6g")
+    numbers = {name: scale * np.atleast_1d(getattr(comparison, name))[places] for name in COLUMNS}
     texts = [
-        [_number(number, sign, shares) for number in column]
+        [format(number, sign + form) if math.isfinite(number) else "unknown" for number in column]
         for sign, column in zip(_SIGNS, numbers.values(), strict=True)
     ]
-    labels = [[comparison.of[place]] for place in places]
-    if groups is not None:
-        labels = groups.texts(places)
+    labels = groups.texts(places) if groups else [[comparison.of[place]] for place in places]
     lines = [[*label, *row] for label, *row in zip(labels, *texts, strict=True)]
-    heads = [*(("of",) if groups is None else groups.axes), *_HEADS]
-    bars = _bars(numbers["low"], numbers["high"], room_beside([heads, *lines], _BAR))
-    bar_table(heads, lines, bars)
+    heads = [*(groups.axes if groups else ("of",)), *_HEADS]
+    room, ends = room_beside([heads, *lines], _BAR), (numbers["low"], numbers["high"])
+    bar_table(heads, lines, analysis.interval_bars(*ends, room, about_zero=True))
     left = len(comparison) - len(places)
     if left:
         say(f"\n{left:,} more with --rows 0, --csv or --json.")
@@ -180,23 +160,3 @@ def largest(comparison: Comparison, rows: int) -> IntArray:
     sure = (low > 0) | (high < 0)
     order = np.lexsort((-np.abs(difference), ~sure))
     return np.sort(order[: rows or len(order)])
-
-
-def _number(number: float, sign: str, shares: bool) -> str:
-    form = f"{sign}.4f" if shares else f"{sign}.6g"
-    return format(number, form) if math.isfinite(number) else "unknown"
-
-
-def _bars(low: FloatArray, high: FloatArray, width: int) -> list[str]:
-    """Draw intervals about a line at 0."""
-    half = (width - 1) // 2
-    if half < 2:
-        return [""] * len(low)
-    most = max(float(np.abs(low).max()), float(np.abs(high).max()), np.finfo(float).tiny)
-    bars = []
-    for first, last in zip(np.rint(half * low / most), np.rint(half * high / most), strict=True):
-        places = range(-half, half + 1)
-        drawn = ["░" if first <= place <= last else " " for place in places]
-        drawn[half] = "│"
-        bars.append("".join(drawn).rstrip())
-    return bars

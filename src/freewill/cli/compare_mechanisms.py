@@ -1,13 +1,12 @@
 """`freewill compare-mechanisms`: mechanisms side by side on the same simulated people."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from freewill.cli.analysis import Picture, check_picture, inputs_of, show_result, watching
 from freewill.cli.calibrate import load_prior
-from freewill.cli.menu import Promised
+from freewill.cli.menu import Kinds, Promised, PromiseKind, Theta
 from freewill.cli.options import AsJson, integral, numeric, option, parse_alphabet
 from freewill.core.progress import progress
 from freewill.domain.mechanisms.base import Mechanism, needed_beside_epsilon
@@ -29,17 +28,9 @@ def compare_mechanisms(
     level: Annotated[
         float | None, numeric("Level of protection of all mechanisms.", "--level", "-l")
     ] = None,
-    promise: Annotated[
-        Promised,
-        option("What a level is: epsilon of LDP, epsilon per unit of distance, or mean distance."),
-    ] = Promised.ldp,
-    kind: Annotated[
-        list[str] | None,
-        option("Kind of mechanism to compare. Repeatable; default: all.", "--kind", "-k"),
-    ] = None,
-    theta: Annotated[
-        Path | None, option("True distribution: JSON of `freewill estimate --json`, or weights.")
-    ] = None,
+    promise: PromiseKind = Promised.ldp,
+    kind: Kinds = None,
+    theta: Theta = None,
     people: Annotated[int, integral("Number of people.", 2)] = 10_000,
     runs: Annotated[int, integral("Number of simulated surveys.", 1)] = 20,
     mixture: Annotated[
@@ -64,14 +55,11 @@ def compare_mechanisms(
     values = parse_alphabet(alphabet)
     truth = None if theta is None else load_prior(theta, values.size)
     offered: Survey | list[Mechanism]
-    if level is not None:
-        if kind:
-            offered = candidates(values, level, checked_promise(promise.value), checked_kinds(kind))
-        else:
-            every = tuple(
-                made for name in kinds() if needed_beside_epsilon(made := kind_named(name)) == []
-            )
-            offered = possible(every, values, level, checked_promise(promise.value))
+    if level is not None and kind:
+        offered = candidates(values, level, checked_promise(promise.value), checked_kinds(kind))
+    elif level is not None:
+        every = tuple(one for one in map(kind_named, kinds()) if not needed_beside_epsilon(one))
+        offered = possible(every, values, level, checked_promise(promise.value))
     elif kind or not alphabet.endswith((".json", ".toml")):
         raise ParameterError("no --level: expected the epsilon, or loss, that all are given.")
     else:

@@ -1,5 +1,6 @@
 """`freewill estimate`: from reports or evidence to the distribution of the true values."""
 
+import json
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -7,20 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from freewill.cli import analysis
+from freewill.cli import analysis, questions
 from freewill.cli.analysis import AnyMethod
 from freewill.cli.inputs import evidence_of, product_of
 from freewill.cli.options import AsJson, Engine, EngineName, Strict, integral, numeric, option
-from freewill.cli.questions import (
-    GivenValues,
-    Of,
-    condition,
-    needed_questions,
-    parse_given,
-    parse_of,
-)
 from freewill.cli.show import FAILED, bar_table, remark, room_beside, say, say_json, say_raw, table
 from freewill.cli.standard import DASH, check_target
+from freewill.core.files import whole_file
 from freewill.core.presented import csv_text
 from freewill.core.progress import progress
 from freewill.core.types import IntArray
@@ -56,25 +50,28 @@ def estimate(
     method: Annotated[
         str,
         option(
-            "gibu, em, smooth, shrink, one-step, choice-aware, robust, inversion, ibu, debias; "
-            "over many mechanisms inversion-m, inversion-r, ibu-m, ibu-r, debias-m, debias-r (the "
-            "paper's [INV]M, [IBU]R, [RAP]M ... work too).",
+            "gibu, em, smooth, shrink, one-step, choice-aware or robust; or inversion, ibu or "
+            "debias, which take one mechanism: for several, add -m to average the mechanisms or -r "
+            "to average the results, as in inversion-m. The paper's names, as [INV]M, work too.",
             "--method",
             "-m",
         ),
     ] = "gibu",
-    of: Of = None,
-    given: GivenValues = None,
+    of: questions.Of = None,
+    given: questions.GivenValues = None,
     only: analysis.Only = None,
     post: Annotated[
         Post | None, option("How inversion and debias remove negative shares (default: project).")
     ] = None,
-    tol: Annotated[float | None, numeric("Gap to certify (default: 0.01 / people).")] = None,
+    tol: Annotated[
+        float | None,
+        numeric("Stop when the gap is certified to be at most this (default: 0.01 / people)."),
+    ] = None,
     delta: Annotated[
         float | None,
         numeric(
-            "Stop em when a step increases the log-likelihood by less than this; ibu then "
-            "iterates as em does."
+            "Stop em when a step increases the log-likelihood by less than this. With it, ibu "
+            "takes the steps of em, too."
         ),
     ] = None,
     max_steps: Annotated[int | None, integral("Largest number of steps.", 1)] = None,
@@ -130,28 +127,23 @@ def estimate(
     """
     to_screen = str(geojson) == DASH
     analysis.only_one(json=as_json, csv=as_csv, **{"geojson -": to_screen})
-    _check_targets(geojson, plot, plot_choice, analysis.inputs_of(sources, survey))
     options = {"post": post and post.value, "tol": tol, "delta": delta, "max_steps": max_steps}
     chosen = AnyMethod.parse(method, **options)
+    _check_targets(geojson, plot, plot_choice, analysis.inputs_of(sources, survey), chosen)
     _check_intervals(intervals, level, joint)
-    if plot_choice is not None and chosen.estimator != "choice-aware":
-        raise ParameterError(
-            f"--plot-choice draws who chooses what, which {chosen.label} does not tell: add "
-            f"--method choice-aware."
-        )
     confidence = _LEVEL if level is None else level
-    among, wanted = parse_given(given), parse_of(of)
-    needed = needed_questions(wanted, among)
-    with evidence_of(sources, survey, engine, strict=strict, only=only, of=needed) as (
-        evidence,
-        left_out,
-    ):
+    among, wanted = questions.parse_given(given), questions.parse_of(of)
+    needed = questions.needed_questions(wanted, among)
+    with evidence_of(sources, survey, engine, strict=strict, only=only, of=needed) as read:
+        evidence, left_out = read
         records = bool(among or attributes_of(evidence.alphabet))
         if records:
             _refuse_of_one_question(bins=bins, geojson=geojson, plot_choice=plot_choice)
             product_of(evidence, "--given")
             refuse_vast_joint(evidence.alphabet)
-            condition(among, evidence.alphabet)  # read before the work, for it may be misspelt
+            questions.condition(
+                among, evidence.alphabet
+            )  # read before the work, for it may be misspelt
         groups = analysis.groups_of(bins, evidence.alphabet)
         if intervals:
             several_people(evidence, "--intervals")
@@ -218,12 +210,16 @@ def _distribution(
     """Return the distribution of some questions, among people with certain answers."""
     if not given:
         return estimated.marginal(*attributes_of(estimated.alphabet))
-    among = estimated.given(**condition(given, estimated.alphabet))
+    among = estimated.given(**questions.condition(given, estimated.alphabet))
     return among.marginal(*of) if of else among
 
 
 def _check_targets(
-    geojson: Path | None, plot: Path | None, plot_choice: Path | None, inputs: list[str]
+    geojson: Path | None,
+    plot: Path | None,
+    plot_choice: Path | None,
+    inputs: list[str],
+    method: AnyMethod,
 ) -> None:
     """Refuse, before the work, a map or a picture that could not be written, or over an input."""
     if geojson is not None:
@@ -232,6 +228,11 @@ def _check_targets(
     analysis.check_picture(plot_choice, inputs, "--plot-choice")
     if plot is not None and plot == plot_choice:
         raise ParameterError(f"--plot and --plot-choice are both {plot}: expected two files.")
+    if plot_choice is not None and method.estimator != "choice-aware":
+        raise ParameterError(
+            f"--plot-choice draws who chooses what, which {method.label} does not tell: add "
+            f"--method choice-aware."
+        )
 
 
 def _check_pictures(evidence: Evidence, geojson: Path | None, plot_choice: Path | None) -> None:
@@ -247,20 +248,14 @@ def _check_pictures(evidence: Evidence, geojson: Path | None, plot_choice: Path 
 
 
 def _draw(
-    shares: Shares | Distribution,
-    sure: Intervals | None,
-    path: Path,
-    title: str,
-    under: Any,
+    shares: Shares | Distribution, sure: Intervals | None, path: Path, title: str, under: Any
 ) -> None:
     """Write the picture: of one question, or of several a heat map or bars beside everybody's."""
-    if isinstance(shares, Distribution):
-        from freewill.present.records import picture_of  # noqa: PLC0415
+    from freewill.present.plots import picture, picture_of  # noqa: PLC0415
 
+    if isinstance(shares, Distribution):
         picture_of(shares, path=path, title=title, intervals=sure)
     else:
-        from freewill.present.plots import picture  # noqa: PLC0415
-
         looks = {"intervals": sure, "merged": shares.groups, "background": under}
         picture(shares.estimate, path=path, title=title, **looks)
     analysis.say_drawn(path)
@@ -319,14 +314,15 @@ def _choice_doubt(estimated: Estimate, method: AnyMethod) -> str:
 
 
 def _write_map(shares: Shares, sure: Intervals | None, path: Path, under: Any) -> None:
-    from freewill.present import geojson  # noqa: PLC0415
+    from freewill.present.geojson import features  # noqa: PLC0415
 
-    alphabet, theta = shares.estimate.alphabet, shares.estimate.theta
+    made = features(shares.estimate.alphabet, shares.estimate.theta, shares.groups, sure, under)
     if str(path) == DASH:
-        say_json(geojson.features(alphabet, theta, shares.groups, sure, under))
-    else:
-        geojson.write(alphabet, theta, path, shares.groups, sure, under)
-        analysis.say_drawn(path, "map")
+        say_json(made)
+        return
+    with whole_file(path) as part:
+        part.write_text(f"{json.dumps(made, allow_nan=False)}\n", encoding="utf-8")
+    analysis.say_drawn(path, "map")
 
 
 def _comment(estimated: Estimate, sure: Intervals | None, *notes: str) -> None:
@@ -383,10 +379,7 @@ def _show_records(asked: Distribution, sure: Intervals | None, rows: int) -> Non
     if asked.is_small_table:
         cross = asked.cross() if sure is None else asked.cross(sure.level, sure.joint)
         heads = [" by ".join(cross.attributes), *cross.columns, ALL]
-        lines = [
-            [name, *(cross.cell(row, column) for column in range(len(heads) - 1))]
-            for row, name in enumerate([*cross.rows, ALL])
-        ]
+        lines = [[name, *cross.row(row)] for row, name in enumerate([*cross.rows, ALL])]
         table(heads, lines, numbers=range(1, len(heads)))
         return
     places = asked.largest(rows or len(asked))

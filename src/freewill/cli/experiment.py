@@ -15,15 +15,23 @@ from freewill.errors import ParameterError
 from freewill.paper.experiment import Experiment, run_experiment
 from freewill.present import canvas
 
+Workers = Annotated[int | None, integral("Number of processes (default: one per core).", 1)]
+
+
+def checked_run(out: Path) -> str:
+    """Refuse, before the work, a run that could not be reported; return the command of it."""
+    if out.exists() and not out.is_dir():
+        raise ParameterError(f"--out {out} is a file: expected a folder, for several files.")
+    canvas.require_matplotlib()  # which draws at the very end, after all the work
+    return shlex.join(["freewill", *sys.argv[1:]])
+
 
 def experiment(
     file: Annotated[Path, typer.Argument(help="The experiment, .toml.")],
     out: Annotated[Path, option("The folder for report and results.", "--out", "-o")] = Path(
         "experiment"
     ),
-    workers: Annotated[
-        int | None, integral("Number of processes (default: one per core).", 1)
-    ] = None,
+    workers: Workers = None,
 ) -> None:
     """Run an experiment of your own, and write a report.
 
@@ -36,10 +44,7 @@ def experiment(
 
         freewill experiment ages.toml --out ages
     """
-    if out.exists() and not out.is_dir():
-        raise ParameterError(f"--out {out} is a file: expected a folder, for several files.")
-    canvas.require_matplotlib()  # which draws at the very end, after all the work
-    command = shlex.join(["freewill", *sys.argv[1:]])
+    command = checked_run(out)
     read = Experiment.load(file, AnyMethod)
     page = run_experiment(read, out, command, workers or os.cpu_count() or 1)
     say(f"report: {page}\nresults: {page.with_name('results.csv')}")

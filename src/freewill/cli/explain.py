@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from freewill.cli.options import AsJson, SurveyOrSpec, load_choices, option
+from freewill.cli.questions import by_question
 from freewill.cli.show import remark, say, say_json
 from freewill.cli.standard import DASH, check_target
 from freewill.core.files import whole_file
 from freewill.core.progress import progress
 from freewill.device.explain import Explanation, QuestionnaireExplanation, SurveyExplanation
 from freewill.device.explain import explain as in_words
-from freewill.device.words import Words, survey_texts
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
-from freewill.errors import ParameterError, printable
+from freewill.device.words import survey_texts
+from freewill.domain.survey import Questionnaire, Survey
+from freewill.errors import ParameterError
 
 
 def explain(
@@ -59,57 +59,42 @@ def explain(
     choices: Any = load_choices(source)
     if choice is not None and not isinstance(choices, Survey):
         raise ParameterError(f"--choice beside {source}, one mechanism: it has no choices.")
-    if isinstance(choices, Questionnaire):
-        if choice is None and plot is None:
-            _explain_questions(choices, language, as_json=as_json)
-            return
-        choices, choice = _of_one_question(choices, choice)
+    if isinstance(choices, Questionnaire) and (choice is not None or plot is not None):
+        named = by_question([choice or ""], choices, "--choice", "choice")
+        ((question, choice),) = named.items()
+        choices = choices.questions[question]
     with progress("explaining"):
-        explanation: Explanation | SurveyExplanation = in_words(choices, choice, language=language)
+        explanation: Any = in_words(choices, choice, language=language)
     if plot is not None:
         _draw(explanation, plot)
-    if as_json:
+    if isinstance(explanation, QuestionnaireExplanation):
+        _explain_questions(explanation, choices, language, as_json=as_json)
+    elif as_json:
         say_json(explanation.describe())
     else:
         _show(explanation)
 
 
-def _explain_questions(given: Questionnaire, language: str | None, *, as_json: bool) -> None:
-    """Explain question by question, and what is told in all."""
-    with progress("explaining"):
-        whole: QuestionnaireExplanation = in_words(given, language=language)
-    words = whole.questions
+def _explain_questions(
+    whole: QuestionnaireExplanation, given: Questionnaire, language: str | None, *, as_json: bool
+) -> None:
+    """Print what each question's choices promise, and the most that all answers tell."""
     total = given.asked.guarantee()
     if as_json:
-        questions = [{"name": name, **own.describe()} for name, own in words.items()]
-        title = {"title": whole.title} if whole.title else {}
-        say_json({**title, "questions": questions, "together": total.describe()})
+        questions = [{"name": name, **own.describe()} for name, own in whole.questions.items()]
+        say_json({**whole.describe(), "questions": questions, "together": total.describe()})
         return
     if whole.title:
         say(f"{whole.title}\n")
-    for name, own in words.items():
+    for name, own in whole.questions.items():
         say(f"{name}\n")
         _show(own)
         say("")
-    say(_most_in_all(total.epsilon, survey_texts(given, language).words))
-
-
-def _most_in_all(epsilon: float, said: Words) -> str:
-    """Say what all answers tell where everywhere the choice is taken that tells most."""
-    if epsilon == math.inf:
-        return said.say("", "together", "infinite")
-    return said.say("", "together", "most", sum=said.in_digits(epsilon, 4, "up"))
-
-
-def _of_one_question(given: Questionnaire, choice: str | None) -> tuple[Survey, str]:
-    """Read QUESTION=NAME into the question and the choice."""
-    question, equals, name = (choice or "").partition("=")
-    if not equals or question not in given.questions:
-        raise ParameterError(
-            f"--choice {printable(choice or '')}: expected a question and a choice, as "
-            f"{next(iter(given.questions))}=NAME; the questions are {', '.join(given.questions)}."
-        )
-    return given.questions[question], name
+    said = survey_texts(given, language).words
+    if total.epsilon == math.inf:
+        say(said.say("", "together", "infinite"))
+    else:
+        say(said.say("", "together", "most", sum=said.in_digits(total.epsilon, 4, "up")))
 
 
 def _show(explanation: Explanation | SurveyExplanation) -> None:

@@ -12,7 +12,7 @@ from freewill.cli.options import AsJson, as_number, option, parse_alphabet, pars
 from freewill.cli.questions import parse_named, questions_of
 from freewill.cli.show import say, say_json, table
 from freewill.cli.standard import check_target
-from freewill.core.texts import LONGEST_TITLE, checked_text
+from freewill.core.texts import LONGEST_TITLE, checked_text, parsed
 from freewill.core.types import SURVEY_FILE_BYTES, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet, Linear
 from freewill.domain.alphabets.grid import Grid
@@ -22,17 +22,9 @@ from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.mechanisms.family import Family
 from freewill.domain.metrics import diameter
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey, parsed
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.domain.survey_texts import slug
-from freewill.errors import (
-    FreewillError,
-    ParameterError,
-    SurveyError,
-    printable,
-    raised_as,
-    why,
-)
+from freewill.errors import FreewillError, ParameterError, SurveyError, printable, raised_as, why
 from freewill.errors import several as counted
 from freewill.stats.planning.menus import Promise, candidates
 

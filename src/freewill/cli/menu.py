@@ -15,6 +15,17 @@ from freewill.stats.planning.menus import checked_promise
 from freewill.stats.planning.menus import menu as find
 
 Promised = StrEnum("Promised", ["ldp", "geo", "loss"])
+PromiseKind = Annotated[
+    Promised,
+    option("What a level is: epsilon of LDP, epsilon per unit of distance, or mean distance."),
+]
+Kinds = Annotated[
+    list[str] | None,
+    option("Kind of mechanism to consider. Repeatable; default: all.", "--kind", "-k"),
+]
+Theta = Annotated[
+    Path | None, option("The true distribution: JSON of `freewill estimate --json`, or weights.")
+]
 
 
 def menu(
@@ -25,24 +36,16 @@ def menu(
         ),
     ],
     level: Annotated[list[float], numeric("Level of protection. Repeatable.", "--level", "-l")],
-    promise: Annotated[
-        Promised,
-        option("What a level is: epsilon of LDP, epsilon per unit of distance, or mean distance."),
-    ] = Promised.ldp,
-    kind: Annotated[
-        list[str] | None, option("Kind of mechanism to choose from. Repeatable.", "--kind", "-k")
-    ] = None,
-    theta: Annotated[
-        Path | None,
-        option("Distribution to choose for: JSON of `freewill estimate --json`, or weights."),
-    ] = None,
+    promise: PromiseKind = Promised.ldp,
+    kind: Kinds = None,
+    theta: Theta = None,
     of: Annotated[str, option("Compare errors of: emd, shares, mean or cdf.")] = "emd",
     as_json: AsJson = False,
 ) -> None:
     """Find the mechanism that tells most at each level of protection.
 
-    Mechanisms at a level keep the same promise. They are compared by the factor by which a survey
-    needs more people than one without privacy, for the same error.
+    Mechanisms at a level keep the same promise. They are ranked by cost: how many times as many
+    people a survey needs with them as a survey without privacy, for the same error.
 
     Example:
 
@@ -58,15 +61,15 @@ def menu(
     if not as_json:
         say(str(best))
         return
+    ranked = [(rank, one) for at_a_level in best.offers for rank, one in enumerate(at_a_level)]
     offers = [
         {
             "level": one.level,
             "spec": one.mechanism.spec(),
             "id": one.mechanism.id,
             "cost": one.cost,
-            "best": place == 0,
+            "best": rank == 0,
         }
-        for several_offers in best.offers
-        for place, one in enumerate(several_offers)
+        for rank, one in ranked
     ]
     say_json({"promise": best.promise, "of": best.of, "truth": best.truth, "offers": offers})

@@ -1,10 +1,9 @@
 """`freewill obfuscate`: play the part of people's devices, on a file of true values."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -19,8 +18,7 @@ from freewill.core.types import BoolArray, IntArray
 from freewill.domain.draws.sources import SystemGenerator
 from freewill.domain.draws.tables import Table, whole_weights
 from freewill.domain.mechanisms.base import brief
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import AlphabetError, ParameterError, raised_as, several, shown
 from freewill.io.writing import write_reports
 
@@ -104,7 +102,12 @@ def obfuscate(
     check_target(out, (".parquet", ".csv", ".ndjson"), "a file of reports", inputs)
     aside = is_standard_output(out, as_json=as_json, binary=False)
     offered = load_survey(survey)
-    choosing = Choosing.of(offered, mechanism or [], choice or [], share or [])
+    choosing = Choosing(
+        chosen_mechanisms(mechanism or [], offered),
+        by_question(choice or [], offered, "--choice"),
+        parse_shares(share or [], offered),
+    )
+    choosing.refuse_two(questions_of(offered))
     columns = _columns(column or [], offered)
     epsilons = _epsilon_columns(epsilon, offered)
     rng = SystemGenerator() if seed is None else np.random.default_rng(seed)
@@ -155,33 +158,23 @@ def _show(people: Mapping[str, Mapping[str, int]], offered: Survey, *, stderr: b
     table(heads, rows, numbers=(len(heads) - 2,), stderr=stderr)
 
 
-@dataclass(frozen=True)
-class Choosing:
+class Choosing(NamedTuple):
     """How people choose, by question: one mechanism for all, a column of names, or by chance."""
 
     named: Mapping[str, str]
     columns: Mapping[str, str]
     shares: Mapping[str, Mapping[str, float]]
 
-    @classmethod
-    def of(
-        cls, survey: Survey, mechanism: list[str], choice: list[str], share: list[str]
-    ) -> "Choosing":
-        """Read the options; no question may be chosen for in two ways."""
-        named = chosen_mechanisms(mechanism, survey)
-        columns = by_question(choice, survey, "--choice")
-        shares = parse_shares(share, survey)
-        ways: dict[str, Mapping[str, Any]] = {
-            "--mechanism": named,
-            "--choice": columns,
-            "--share": shares,
-        }
-        for question in questions_of(survey):
-            both = " and ".join(way for way, some in ways.items() if question in some)
-            if " and " in both:
-                what = question and f" for {question!r}"
-                raise ParameterError(f"{both} both say what is chosen{what}: take one of them.")
-        return cls(named, columns, shares)
+    def refuse_two(self, questions: Iterable[str]) -> None:
+        """Refuse two ways to choose for one question."""
+        for question in questions:
+            ways = zip(("--mechanism", "--choice", "--share"), self, strict=True)
+            given = [way for way, some in ways if question in some]
+            if len(given) > 1:
+                what = f"{' and '.join(given)} both say what is chosen"
+                raise ParameterError(
+                    f"{what}{question and f' for {question!r}'}: take one of them."
+                )
 
     def used(
         self, question: str, own: Survey, given: Mapping[str, Any], people: int, rng: Any
@@ -272,15 +265,10 @@ def _drawn(
     Say how many people were left out.
     """
     questions = questions_of(survey)
-    texts = [
-        name
-        for question, some in columns.items()
-        if questions[question].alphabet.labels
-        for name in some
-    ]
-    chosen_in = [*choosing.columns.values()]
-    names = [*chain.from_iterable(columns.values()), *chosen_in, *epsilon]
-    given = dict(zip(names, read_columns(path, names, [*texts, *chosen_in]), strict=True))
+    labels = (some for question, some in columns.items() if questions[question].alphabet.labels)
+    texts = [*chain.from_iterable(labels), *choosing.columns.values()]
+    names = [*chain.from_iterable(columns.values()), *choosing.columns.values(), *epsilon]
+    given = dict(zip(names, read_columns(path, names, texts), strict=True))
     values, kept = _encoded(columns, given, survey, drop_outside)
     given = {name: column[kept] for name, column in given.items()}
     chosen = {
@@ -309,10 +297,7 @@ def _drawn(
 
 
 def _encoded(
-    columns: Mapping[str, list[str]],
-    given: Mapping[str, Any],
-    survey: Survey,
-    drop_outside: bool,
+    columns: Mapping[str, list[str]], given: Mapping[str, Any], survey: Survey, drop_outside: bool
 ) -> tuple[IntArray, BoolArray]:
     """Return the value, or the record, of everybody whose values are inside, and who that is."""
     kept, parts = np.ones(len(next(iter(given.values()))), dtype=np.bool_), []

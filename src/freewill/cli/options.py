@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from freewill.cli.standard import DASH, INPUT, called
-from freewill.core.texts import number, whole
+from freewill.core.texts import number, parsed, whole
 from freewill.core.types import SURVEY_FILE_BYTES, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet, Categorical, Linear, attributes_of, refuse_vast
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec
-from freewill.domain.survey import Survey, parsed
+from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, SpecError, SurveyError, printable, several, shown
 
 Engine = StrEnum("Engine", ["DUCKDB", "SPARK"])
@@ -62,6 +62,9 @@ StoredSurveyPath = Annotated[
         "--survey",
         "-s",
     ),
+]
+StorePath = Annotated[
+    str, option("Where reports are stored: an SQLite file or postgresql://...", "--store")
 ]
 EvidencePath = Annotated[Path, option("The evidence file to write, .parquet or -.", "--out", "-o")]
 EngineName = Annotated[Engine, option("The engine that counts reports.")]

@@ -12,8 +12,7 @@ from freewill.cli.questions import Table, parse_of, planned_table
 from freewill.cli.show import FAILED, remark
 from freewill.core.progress import progress
 from freewill.domain.alphabets.base import attributes_of
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import ParameterError, shown
 from freewill.stats import functionals
 from freewill.stats.planning.plan import plan as predict
@@ -39,7 +38,8 @@ def plan(
     target: Annotated[
         float | None,
         numeric(
-            "EMD to reach; with --bins or another --of, half the width of the widest 95 % interval."
+            "The error to reach: an EMD or, with --bins or another --of, half the width of the "
+            "widest 95 % interval."
         ),
     ] = None,
     of: Annotated[

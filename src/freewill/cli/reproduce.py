@@ -1,13 +1,12 @@
 """`freewill reproduce`: the paper's figures and tables, run again."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from freewill.cli.options import integral, option
+from freewill.cli.experiment import Workers, checked_run
+from freewill.cli.options import option
 from freewill.cli.show import remark, say, table
 from freewill.errors import ParameterError
 from freewill.paper import places
@@ -15,7 +14,6 @@ from freewill.paper.panels import FULL, PANELS, QUICK, STUDIES, plan
 from freewill.paper.places import Crowd
 from freewill.paper.reproduce import reproduce as run
 from freewill.paper.verdicts import Judgement
-from freewill.present import canvas as plots
 
 
 def reproduce(
@@ -41,16 +39,14 @@ def reproduce(
     out: Annotated[Path, option("The folder for report and results.", "--out", "-o")] = Path(
         "reproduction"
     ),
-    workers: Annotated[
-        int | None, integral("Number of processes (default: one per core).", 1)
-    ] = None,
+    workers: Workers = None,
     listed: Annotated[bool, option("List the figures and stop.", "--list")] = False,
 ) -> None:
     """Reproduce the paper's figures and tables, and write a report.
 
     Results are stored in the folder: an interrupted run resumes, and a larger run reuses the
-    results of a smaller one. Close verdicts get more seeds, or are marked undecided. The report is
-    a single HTML page.
+    results of a smaller one. Where a verdict is close, more seeds are run; if it stays open, it is
+    marked undecided. The report is a single HTML page.
 
     Example:
 
@@ -62,13 +58,10 @@ def reproduce(
         rows += [[name, text, ""] for name, text in STUDIES.items()]
         table(["figure", "shows", "methods"], rows)
         return
-    if out.exists() and not out.is_dir():
-        raise ParameterError(f"--out {out} is a file: expected a folder, for several files.")
-    plots.require_matplotlib()  # which draws at the very end, after all the work
+    command = checked_run(out)
     chosen = plan(figures or (), QUICK if quick else FULL)
     paths = [*(data or ()), *([places.download()] if download else ())]
     city, line = _places(paths)
-    command = shlex.join(["freewill", *sys.argv[1:]])
     outcome = run(chosen, out, city, line, command, workers)
     if outcome.judgements:
         _verdicts(outcome.judgements)

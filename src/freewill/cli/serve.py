@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from freewill.cli.options import integral, load_survey, numeric, option
+from freewill.cli.options import StorePath, integral, load_survey, numeric, option
 from freewill.cli.show import BAD_INPUT, remark, say
 from freewill.collector.answers import checked_origins
 from freewill.collector.journal import Journal
@@ -19,8 +19,7 @@ from freewill.collector.releases import ReleaseRule
 from freewill.collector.serving import serve as run
 from freewill.collector.tokens import Role, sources
 from freewill.domain.programs import undrawable
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import FreewillError, ParameterError, printable
 
 Log = StrEnum("Log", ["TEXT", "JSON"])
@@ -49,11 +48,9 @@ def serve(
     ],
     host: Annotated[str, option("The address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[int, integral("The port to listen on; 0 for any free one.", 0)] = 8000,
-    store: Annotated[
-        str, option("Where reports are stored: an SQLite file or postgresql://...")
-    ] = "collector.db",
+    store: StorePath = "collector.db",
     min_people: Annotated[
-        int, integral("Smallest number of people of whom estimates are shown.", 2)
+        int, integral("Show estimates only of at least this many people.", 2)
     ] = 100,
     public: Annotated[
         bool, option("Publish estimates and counts, in periodic releases.", "--public")
@@ -105,13 +102,14 @@ def serve(
     Participants answer on a web page, which adds the noise in their browser; a dashboard shows the
     results. A survey with a `name` keeps its address when its texts are corrected or its mechanisms
     change. Other mechanisms start a new round; the evidence of all rounds is added together. A
-    report is acknowledged when it is on disk, and counts once however often it is sent. Only counts
-    by period, report ids and days are stored: no addresses, no times, no order. The first start
-    prints the administrator's token, once; estimates, evidence and closing a survey need it.
-    `freewill token` makes tokens of other roles. Tokens may also be read from files or from the
-    environment: FREEWILL_ADMIN_TOKEN, FREEWILL_VIEWER_TOKEN and FREEWILL_METRICS_TOKEN hold tokens,
-    and the same names with _FILE the paths of files. Requires `freewill[serve]`; docs/collector.md
-    has the details.
+    report is acknowledged when it is on disk, and counts once however often it is sent. The store
+    holds counts by period, the ids of reports, and days; it holds no addresses, no times of day and
+    no order. Requires `freewill[serve]`; docs/collector.md has the details.
+
+    The first start prints the administrator's token, once: it is needed for estimates and evidence,
+    and to close a survey. `freewill token` makes tokens of other roles. Tokens may also be read
+    from files, or from the environment: FREEWILL_ADMIN_TOKEN, FREEWILL_VIEWER_TOKEN and
+    FREEWILL_METRICS_TOKEN hold tokens; the same names with _FILE at their end hold paths of files.
 
     Example:
 

@@ -6,7 +6,7 @@ from typing import Annotated, cast
 
 import typer
 
-from freewill.cli.options import option
+from freewill.cli.options import StorePath
 from freewill.cli.show import remark, say
 from freewill.collector import tokens
 from freewill.collector.reading import view_store
@@ -17,16 +17,14 @@ Role = StrEnum("Role", ["ADMINISTRATOR", "VIEWER", "METRICS"])
 
 def token(
     role: Annotated[Role, typer.Argument(help="Whose token: administrator, viewer or metrics.")],
-    store: Annotated[
-        str, option("Where reports are stored: an SQLite file or postgresql://...")
-    ] = "collector.db",
+    store: StorePath = "collector.db",
 ) -> None:
-    """Make a new token for one role of a collector, and print it, this once.
+    """Make a new token for one role of a collector, and print it once.
 
     It replaces the role's earlier token; the other roles keep theirs. Running servers accept it
-    within a second, unless they read this role's token from a file or from the environment. A
-    viewer may read numbers of people, estimates and the dashboard, metrics only GET /v1/metrics;
-    the administrator may do everything.
+    within a second, unless they read this role's token from a file or from the environment. The
+    viewer's token reads numbers of people, estimates and the dashboard; the metrics token reads
+    GET /v1/metrics only; the administrator's token allows everything.
 
     Example:
 

@@ -2,26 +2,24 @@
 
 import re
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import date
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from freewill.cli import analysis
-from freewill.cli.compare import Of, checked_groups
+from freewill.cli.analysis import Of
 from freewill.cli.inputs import evidence_of
 from freewill.cli.options import AsJson, Engine, EngineName, Equal, Strict, numeric, option
-from freewill.cli.questions import Table, parse_of
+from freewill.cli.questions import Table
 from freewill.cli.show import bar_table, remark, room_beside, say, say_json, say_raw, table
 from freewill.cli.standard import called
 from freewill.core.presented import csv_text
 from freewill.core.progress import progress
-from freewill.core.types import FloatArray
-from freewill.errors import EvidenceError, ParameterError, several
+from freewill.errors import EvidenceError, several
 from freewill.present.trends import scaled, sentence, surest
 from freewill.stats import functionals
 from freewill.stats.compare import Body, refuse_shared
@@ -65,14 +63,14 @@ def trend(
 ) -> None:
     """Show shares, the mean or quantiles by period, and test whether they change.
 
-    The first line is a test of the hypothesis that all periods have one distribution. For
-    everything that --of selects, a test that it is constant and the slope of a straight line
-    follow. Each period has an interval, and a band that holds in all periods at once. Which
-    mechanisms people choose may change from period to period.
+    The first line is a test of the hypothesis that all periods have one distribution. Then, for
+    everything that --of selects, come a test of whether it is constant, and the slope of a straight
+    line. Each period has an interval, and a band that holds in all periods at once. People may
+    choose other mechanisms in one period than in another.
 
     Periods come from a collector's store, from evidence that was collected with `--period`, or from
     files: each file is then a period, labelled by the date in its name (week-2026-11-02.parquet) or
-    else by its name. Nobody may be in two periods.
+    else by its name. No person may be in two periods.
 
     The exit code is 0 whether anything changes or not: scripts should read `changes` in `--json`.
 
@@ -82,11 +80,8 @@ def trend(
         freewill trend week1.parquet week2.parquet week3.parquet --bins 10
     """
     analysis.only_one(json=as_json, csv=as_csv)
-    if bins is not None and of != Of.SHARES:
-        raise ParameterError(f"--bins {bins} merges values, and --of {of} has none: leave out one.")
-    analysis.check_level(level)
-    analysis.check_picture(plot, analysis.inputs_of(sources, survey))
-    asked = parse_of(table, "--table")
+    inputs = analysis.inputs_of(sources, survey)
+    asked = analysis.asked_of(of, bins, level, plot, inputs, table)
     with ExitStack() as holding:
         read = [
             holding.enter_context(evidence_of([one], survey, engine, strict=strict, of=asked))
@@ -95,7 +90,7 @@ def trend(
         names = [called(source) for source in sources]
         bodies = [Body(body, name) for (body, _), name in zip(read, names, strict=True)]
         periods = _periods(bodies, equal=equal)
-        groups = checked_groups(of, bins, bodies[0].evidence.alphabet)
+        groups = analysis.checked_groups(of, bins, bodies[0].evidence.alphabet)
         wanted = str(of) if bins is None else functionals.of_groups(groups)
         with progress("following periods") as show:
             on_step = analysis.watching(show, default_tolerance(bodies[0].evidence))
@@ -145,19 +140,18 @@ def _names(sources: Sequence[str]) -> list[str]:
     (['2026-11-02', '2026-11-09'], ['w1', 'w2'])
     """
     stems = [Path(source).stem for source in sources]
-    days = [_DAY.findall(stem) for stem in stems]
-    if all(len(named) == 1 and _is_day(named[0]) for named in days):
-        names = [named[0] for named in days]
-        if len(set(names)) == len(names):
+    for names in ([*map(_day, stems)], stems):
+        if all(names) and len(set(names)) == len(names):
             return names
-    return stems if len(set(stems)) == len(stems) else list(sources)
+    return list(sources)
 
 
-def _is_day(text: str) -> bool:
-    try:
-        return bool(date.fromisoformat(text))
-    except ValueError:
-        return False
+def _day(stem: str) -> str:
+    """Return the day in the name of a file, if there is one and no other."""
+    days = _DAY.findall(stem)
+    with suppress(ValueError):
+        return str(date.fromisoformat(*days)) if len(days) == 1 else ""
+    return ""
 
 
 def _show(result: Trend, rows: int) -> None:
@@ -166,16 +160,12 @@ def _show(result: Trend, rows: int) -> None:
     if len(result.of) == 1:
         say(sentence(result, 0))
     people = several(sum(result.people), "person")
-    say(f"\n{several(len(result), 'period')}, {people}, {result.alphabet}; {_intervals(result)}\n")
+    kind = f"{100 * result.level:.12g} % intervals{', in percent' if result.shares else ''}"
+    say(f"\n{several(len(result), 'period')}, {people}, {result.alphabet}; {kind}\n")
     if len(result.of) == 1:
         _show_periods(result, rows)
     else:
         _show_functionals(result, rows)
-
-
-def _intervals(result: Trend) -> str:
-    kind = f"{100 * result.level:.12g} % intervals"
-    return f"{kind}{', in percent' if result.shares else ''}"
 
 
 def _show_periods(result: Trend, rows: int) -> None:
@@ -187,23 +177,20 @@ def _show_periods(result: Trend, rows: int) -> None:
         [name, f"{many:,}", *(f"{number:.5g}" for number in numbers)]
         for name, many, *numbers in zip(names, people, *columns, strict=True)
     ]
-    bar_table(heads, lines, _bars(columns[1], columns[2], room_beside([heads, *lines], _BAR)))
+    room = room_beside([heads, *lines], _BAR)
+    bar_table(heads, lines, analysis.interval_bars(columns[1], columns[2], room))
     if first:
         say(f"\n{several(first, 'earlier period')} with --rows 0, --csv or --json.")
 
 
 def _show_functionals(result: Trend, rows: int) -> None:
-    points = scaled(result)[0]
-    scale = 100 if result.shares else 1
+    points, scale = scaled(result)[0], 100 if result.shares else 1
+    slopes = [scale * end for end in (result.slope, result.slope_low, result.slope_high)]
     places = surest(result, rows or len(result.of))
     lines = [
         [
-            result.of[place],
-            *(f"{end:.5g}" for end in (points[0, place], points[-1, place])),
-            *(
-                f"{scale * end[place]:+.4g}"
-                for end in (result.slope, result.slope_low, result.slope_high)
-            ),
+            *(result.of[place], f"{points[0, place]:.5g}", f"{points[-1, place]:.5g}"),
+            *(f"{slope[place]:+.4g}" for slope in slopes),
             written(float(result.p_constant[place])),
         ]
         for place in places
@@ -213,12 +200,3 @@ def _show_functionals(result: Trend, rows: int) -> None:
     left = len(result.of) - len(places)
     if left:
         say(f"\n{left:,} more with --rows 0, --csv or --json.")
-
-
-def _bars(low: FloatArray, high: FloatArray, width: int) -> list[str]:
-    """Draw intervals from the lowest end of all to the highest."""
-    if width < 4:
-        return [""] * len(low)
-    span = max(float(high.max() - low.min()), np.finfo(float).tiny)
-    ends = [np.rint((width - 1) * (end - low.min()) / span).astype(int) for end in (low, high)]
-    return [" " * first + "░" * (last - first + 1) for first, last in zip(*ends, strict=True)]

@@ -1,7 +1,7 @@
 """Answers: JSON, what was asked for or why it is refused, with headers that keep browsers safe."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -158,17 +158,17 @@ async def refuse(send: "Send", refusal: RefusedError) -> None:
     await answer(send, refusal.body(), refusal.status, refusal.headers)
 
 
-def with_safe_headers(send: "Send") -> "Send":
-    """Put the safe headers on an answer where it does not have them yet."""
+def with_headers(send: "Send", headers: Sequence[tuple[bytes, bytes]]) -> "Send":
+    """Put headers on an answer where it does not have them yet."""
 
-    async def safely(message: "Message") -> None:
+    async def adding(message: "Message") -> None:
         if message["type"] == "http.response.start":
             there = {name for name, _ in message["headers"]}
-            extra = [pair for pair in SAFE_HEADERS if pair[0] not in there]
+            extra = [pair for pair in headers if pair[0] not in there]
             message["headers"] = [*message["headers"], *extra]
         await send(message)
 
-    return safely
+    return adding
 
 
 def checked_origins(given: Iterable[str]) -> frozenset[str]:
@@ -214,11 +214,7 @@ def allowing(app: "ASGIApp", origins: Collection[str]) -> "ASGIApp":
         if origin in origins:
             own += [(b"access-control-allow-origin", origin.encode()), *_SHOWN]
 
-        async def telling(message: "Message") -> None:
-            if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message["headers"], *own]}
-            await send(message)
-
+        telling = with_headers(send, own)
         asks_first = scope["method"] == "OPTIONS" and b"access-control-request-method" in headers
         if asks_first and origin in origins:
             start = {"type": "http.response.start", "status": 204, "headers": [*_PREFLIGHT]}

@@ -26,8 +26,8 @@ from freewill.collector.answers import JSON, RefusedError, allowing, given_once
 from freewill.collector.database import StoreError
 from freewill.collector.estimates import Estimates, Live, asked_for
 from freewill.collector.intake import Found, Uploads, addresses_of
-from freewill.collector.journal import Health, metrics_text
-from freewill.collector.openapi import CSV, DAYS, PARQUET, SURVEY, TEXT, Operation, handlers_of
+from freewill.collector.journal import metrics_text
+from freewill.collector.openapi import CSV, OF_DAYS, PARQUET, SURVEY, TEXT, Operation, handlers_of
 from freewill.collector.planning import plan_of, question_of
 from freewill.collector.questions import Subject, days_asked, subject_of
 from freewill.collector.releases import ReleaseRule, Releases, releasing
@@ -40,8 +40,7 @@ from freewill.collector.trends import asked_of, trend_of
 from freewill.collector.writer import Writer
 from freewill.core.presented import json_bytes
 from freewill.core.texts import whole
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import shown
 from freewill.io.evidence_file import save_evidence
 
@@ -88,7 +87,6 @@ class Collector:
         self.releases = Releases(store, offered if public else (), self.rule, min_people)
         self.writer, self.estimates = Writer(store), Estimates(Live(store), min_people)
         self.published = Estimates(self.releases, min_people)
-        self.health_of = Health(store, self.writer)
         self.uploads = Uploads(self.addresses, self.writer, refused=self.refused)
         self.refusals = Counter[tuple[int, str]]()
         """By status and reason: words of ours, none that was sent."""
@@ -123,7 +121,7 @@ class Collector:
         intake = self.addresses.asked_now(found)
         with self.store.view() as view:
             closed = self.store.survey(view, intake.id).closed
-        logged = self.store.logged(intake.id)._asdict()
+        logged = self.store.logged[intake.id]._asdict()
         head = json_bytes({"id": intake.id, "closed": closed, "public": self.public, "log": logged})
         body = head[:-1] + b',"explained":' + intake.explained + b',"survey":' + intake.spec + b"}"
         return Response(body, media_type=JSON)
@@ -191,13 +189,7 @@ class Collector:
                 ],
             }
 
-    @Operation(
-        f"{SURVEY}/estimate",
-        openapi.Estimate,
-        (404, 409, 422),
-        access="viewer",
-        query=(openapi.OF, *DAYS),
-    )
+    @Operation(f"{SURVEY}/estimate", openapi.Estimate, (404, 409, 422), "viewer", query=OF_DAYS)
     async def estimate(self, request: Request, found: Found) -> Response:
         """Return the estimate of what is stored now, or was published last, with its uncertainty.
 
@@ -207,7 +199,7 @@ class Collector:
         seen, subject = self._seen_of(request, found)
         return Response(await seen.current(subject), media_type=JSON)
 
-    @Operation(f"{SURVEY}/table", CSV, (404, 409, 422), access="viewer", query=(openapi.OF, *DAYS))
+    @Operation(f"{SURVEY}/table", CSV, (404, 409, 422), access="viewer", query=OF_DAYS)
     async def table(self, request: Request, found: Found) -> Response:
         """Return the estimate as CSV, as `freewill estimate --csv` writes it.
 
@@ -240,7 +232,7 @@ class Collector:
         asked = asked_of(found.key, found.intake.survey, request.query_params.multi_items())
         return await self.estimates.after(trend_of, self.estimates, asked)
 
-    @Operation(f"{SURVEY}/evidence", PARQUET, (404, 409, 422), access="administrator", query=DAYS)
+    @Operation(f"{SURVEY}/evidence", PARQUET, (404, 409, 422), "administrator", query=openapi.DAYS)
     def evidence(self, request: Request, found: Found) -> Response:
         """Return the evidence of a survey as Parquet, which `freewill estimate` reads.
 
@@ -280,7 +272,7 @@ class Collector:
 
         For load balancers (readiness). 503 while they cannot, and while the server stops.
         """
-        if fault := await self.health_of.fault():
+        if fault := await self.writer.fault():
             raise fault
         return {"status": "ok", "surveys": len(self.addresses.served)}
 
@@ -416,7 +408,7 @@ def application(
                 scope["path_params"] = {"survey": match[1]}
                 await collector.uploads(scope, receive, send)
             else:
-                await routed(scope, receive, answers.with_safe_headers(send))
+                await routed(scope, receive, answers.with_headers(send, answers.SAFE_HEADERS))
         except asyncio.CancelledError:
             # The server ends, and has waited for this long enough.
             with contextlib.suppress(RuntimeError):

@@ -46,14 +46,14 @@ CREATE TABLE releases (
 """The tables, with the words that databases differ in left out.
 
 No table tells when, from where or in which order a report came, but for its period: `reports`,
-`runs` and `settled` have keys of ids (`keys.py`, `ids.py`) in their order, and nothing of what came
+`runs` and `settled` have keys of ids (`ids.py`) in their order, and nothing of what came
 with them; `counts` how many people sent an output; `pages` the reports that do not repeat
 (`surveys.py`); `days` how many people chose a mechanism on a day. `mechanisms` has the numbers
-under which these lie, of each period its own (`periods.py`). `surveys` has what an id is the hash
+under which these lie, of each period its own. `surveys` has what an id is the hash
 of (`law`), what people read, and what the keys of its ids begin with (`head`: the id of the first
 round, or that of an older version); `aliases` the ids that surveys had in older versions
 (`rounds.py`). `log` tells which surveys were served and closed, for everyone to see
-(`survey_log.py`); `releases` what is published of a survey, beside copies of its rows under the
+(`rounds.py`); `releases` what is published of a survey, beside copies of its rows under the
 negative numbers of its mechanisms (`releases.py`).
 """
 OLD_VERSIONS = (2, 3)
@@ -146,8 +146,8 @@ class Database(Reader, Protocol):
     def writing(self) -> AbstractContextManager[None]:
         """Keep all that is done meanwhile, durably, or none of it; no other writer is let in."""
 
-    def run(self, statement: str, rows: Rows) -> int:
-        """Run a statement for each row of values, and return how many rows it changed."""
+    def run(self, statement: str, rows: Rows) -> None:
+        """Run a statement for each row of values."""
 
     def among(self, query: str, values: Sequence[int]) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query that ends in `IN`, for any number of whole numbers."""

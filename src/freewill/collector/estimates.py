@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import math
 import threading
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -17,19 +18,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from freewill.collector import surveys
 from freewill.collector.answers import RefusedError
 from freewill.collector.database import Reader
-from freewill.collector.questions import Records, Subject, cell_weights, table_of
+from freewill.collector.questions import Subject, cell_weights, table_of
 from freewill.collector.store import Store
 from freewill.collector.surveys import EVER, Days, Release, StoredSurvey, evidence_of, people_of
 from freewill.core.presented import csv_text, json_bytes, portable
 from freewill.domain.alphabets.base import attributes_of
-from freewill.domain.questionnaire import Questionnaire
-from freewill.errors import FreewillError, ParameterError, several
+from freewill.domain.mechanisms.asked import JOINED
+from freewill.domain.survey import Questionnaire
+from freewill.errors import EvidenceError, FreewillError, ParameterError, several
 from freewill.numeric.solvers.likelihood import OnStep
 from freewill.present.document import checks_content, intervals_content
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.evidence import Evidence
 from freewill.stats.fit import Fit, Verdict, fit, is_free, verdict_of
 from freewill.stats.intervals import COLUMNS
+from freewill.stats.marginals import unfolded
 
 if TYPE_CHECKING:
     from freewill.collector.releases import Releases
@@ -53,6 +56,8 @@ _LAW_BYTES = 1 << 27
 many: 2,300 values of three mechanisms, and a gigabyte."""
 _MOST_KEPT = 256
 """Last estimates, of all surveys, questions and spans of days."""
+_MOST_CELLS = 4096
+"""Combinations of values of two questions up to which they are estimated together."""
 _ELSEWHERE = "Download the evidence and run `freewill check`"
 WAITING = "being computed: it takes a while, and is shown when it is ready"
 BEYOND = (
@@ -185,13 +190,14 @@ class Estimates:
 
     source: "Live | Releases"
     min_people: int
-    records: Records = field(default_factory=Records)
     trends: dict[Any, tuple[int, dict[str, Any]]] = field(default_factory=dict)
     """The last ones, each with how many people it is of (`trends.py`)."""
     _latest: dict[Subject, Latest] = field(default_factory=dict)
     _running: dict[Subject, "asyncio.Future[bytes]"] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._whole: tuple[Any, int, Evidence] | None = None
+        self._alone = threading.Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="estimate")
         self._later = Later(self)
 
@@ -247,23 +253,61 @@ class Estimates:
     def evidence(
         self, view: Reader, stored: StoredSurvey, people: int, of: tuple[str, ...]
     ) -> Evidence:
-        """Return the evidence about what is asked for."""
-        return self.records.about(view, stored, people, of) if of else evidence_of(view, stored)
+        """Return the evidence about what is asked for; of several questions, about some of them."""
+        if not of:
+            return evidence_of(view, stored)
+        alphabets = attributes_of(stored.survey.alphabet)
+        cells = math.prod(alphabets[name].size for name in of)
+        if len(of) > 1 and cells > _MOST_CELLS:
+            raise RefusedError(
+                409,
+                f"{' and '.join(of)} have {several(cells, 'combination')} of values, and a server "
+                f"estimates {_MOST_CELLS:,} at most",
+                "Ask for each of them alone; or take the evidence, and run `freewill estimate "
+                "--of`, which has more time.",
+            )
+        try:
+            return self._of_all_questions(view, stored, people).marginal(*of)
+        except EvidenceError as error:
+            raise RefusedError(409, str(error), "Wait for somebody who answers it.") from None
 
-    def people(self, view: Reader, survey: str) -> Any:
+    def _of_all_questions(self, view: Reader, stored: StoredSurvey, people: int) -> Evidence:
+        """Return the evidence of the questionnaire that was asked for last, by what people chose.
+
+        Read anew if there are more people.
+        """
+        with self._alone:
+            if self._whole is None or self._whole[:2] != (stored.numbers, people):
+                evidence = evidence_of(view, stored)
+                if not evidence.held:
+                    raise RefusedError(
+                        409,
+                        "the reports of all questions do not fit in the server's memory",
+                        "Take the evidence, and run `freewill estimate --of`.",
+                    )
+                self._whole = stored.numbers, people, unfolded(evidence)
+            return self._whole[2]
+
+    def people(self, view: Reader, key: str) -> Any:
         """Return how many people chose each mechanism, of several questions for each, as shown."""
-        stored, shown = self.source.survey(view, survey), self.source.people
-        chosen = surveys.chosen_of(view, stored)
+        stored, shown = self.source.survey(view, key), self.source.people
+        survey, chosen = stored.survey, surveys.chosen_of(view, stored)
+        people = sum(chosen.values())
         answer: dict[str, Any] = {
-            "people": shown(sum(chosen.values())),
+            "people": shown(people),
             "mechanisms": {name: shown(many) for name, many in chosen.items()},
         }
-        if isinstance(stored.survey, Questionnaire):
+        if isinstance(survey, Questionnaire):
+            questions = survey.questions.items()
+            asked = {name: Counter(dict.fromkeys(own.mechanisms, 0)) for name, own in questions}
             with contextlib.suppress(RefusedError):  # too many reports: all of them are told alone
-                choices = self.records.choices(view, stored, sum(chosen.values()))
+                whole = self._of_all_questions(view, stored, people).groups if people else ()
+                for group in whole:
+                    for name, choice in zip(asked, group.name.split(JOINED), strict=True):
+                        asked[name][choice] += group.people
                 answer["questions"] = {
                     name: {choice: shown(many) for choice, many in own.items()}
-                    for name, own in choices.items()
+                    for name, own in asked.items()
                 }
         return answer
 

@@ -75,10 +75,17 @@ class Ids:
 
     def known(self, keys: IntArray) -> set[int]:
         """Return those of some keys whose ids are there."""
-        distinct = np.unique(keys)
-        loose = self._database.among("SELECT id FROM reports WHERE id IN", distinct.tolist())
-        bulk = among(distinct, self._fresh).tolist(), self._in_buckets(distinct).tolist()
-        return {key for (key,) in loose}.union(*bulk)
+        keys = np.sort(keys)
+        if keys.size < _LARGE:
+            rows = self._database.among("SELECT id FROM reports WHERE id IN", keys.tolist())
+            loose = [key for (key,) in rows]
+        else:
+            loose = among(keys, self._loose_ones()).tolist()
+        return {
+            *loose,
+            *among(keys, self._fresh).tolist(),
+            *self._in_buckets(keys).tolist(),
+        }
 
     def add(self, group: IntArray) -> None:
         """Keep ids that are new and differ."""

@@ -27,8 +27,7 @@ from freewill.device.explain import explain
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs import Reason
 from freewill.domain.packed_outputs import Either
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.domain.survey_texts import listed
 from freewill.errors import closest, several, shown
 from freewill.io.decoding import SentReader, longest_report

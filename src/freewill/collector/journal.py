@@ -14,13 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any
-
-from freewill.collector.answers import RefusedError, busy
-from freewill.collector.database import StoreBusyError, StoreError
-from freewill.collector.store import Store
-from freewill.collector.writer import Writer
 
 if TYPE_CHECKING:
     from freewill.collector.app import Collector
@@ -29,8 +23,6 @@ _LOOK_SECONDS = 60
 _REFUSED_LOOKS = 10
 """Looks, one a minute, between two lines about refusals."""
 _RELEASES = ("released", "release failed")
-_SECONDS = 1.0
-"""For which a store that could be written to is not tried again, however many ask."""
 
 
 @dataclass(eq=False)
@@ -97,7 +89,7 @@ class Watch:
 
     async def look(self) -> None:
         """Tell of the store where its state changed, of releases, and now and then of refusals."""
-        fault = await self.collector.health_of.fault()
+        fault = await self.collector.writer.fault()
         reason = fault.reason if fault else ""
         if reason not in (self._fault, "stopping"):
             event = "store fails" if fault else "store well again"
@@ -155,48 +147,3 @@ def metrics_text(collector: "Collector") -> str:
 def _metric(name: str, kind: str, what: str, samples: Iterable[tuple[str, float]]) -> str:
     head = f"# HELP freewill_{name} {what}\n# TYPE freewill_{name} {kind}\n"
     return head + "".join(f"freewill_{name}{labels} {number}\n" for labels, number in samples)
-
-
-@dataclass(eq=False)
-class Health:
-    """Tries the store, at most once a second, and says why no reports can be stored."""
-
-    store: Store
-    writer: Writer
-    draining: bool = False
-    """Whether the server is about to end: it still answers, and is to be sent nobody."""
-    _tried_at: float = float("-inf")
-    _trial: "asyncio.Task[RefusedError | None] | None" = None
-
-    async def fault(self) -> RefusedError | None:
-        """Return why reports cannot be stored now; None where they can."""
-        if self.draining:
-            return busy("the collector is stopping", "stopping")
-        # A commit is as good as a trial.
-        last = max(self._tried_at, self.writer.stored_at)
-        if monotonic() - last <= _SECONDS and not self.writer.failing:
-            return None
-        # All who ask meanwhile wait for the same trial.
-        if self._trial is None or self._trial.done():
-            self._trial = asyncio.create_task(self._tried())
-        return await asyncio.shield(self._trial)
-
-    async def _tried(self) -> RefusedError | None:
-        try:
-            await asyncio.to_thread(self.store.try_writing)
-        except StoreError as error:
-            # What everyone is told names no files and no addresses.
-            refusal = RefusedError(
-                503,
-                "the collector's disk is full, or cannot be written to",
-                "Try again later; the operator's log has more.",
-                reason="disk",
-            )
-            if isinstance(error, StoreBusyError):
-                what = "the collector's store is held by another process, or is away"
-                refusal = busy(what, "store")
-            refusal.__cause__ = error  # which the operator's log tells
-            return refusal
-        # Else whoever sends people elsewhere meanwhile would never send a report that shows it.
-        self.writer.failing, self._tried_at = False, monotonic()
-        return None

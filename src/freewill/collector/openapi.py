@@ -187,10 +187,9 @@ class Alive(TypedDict):
     status: str
 
 
-class Health(TypedDict):
+class Health(Alive):
     """Whether reports can be stored."""
 
-    status: str
     surveys: int
 
 
@@ -263,14 +262,13 @@ QUESTION = (
     parameter("of", _SHARES, enum=["shares", "mean"], default="shares"),
 )
 FROM = parameter("from", "The number of the first entry", "integer", minimum=1, default=1)
-OF = parameter(
-    "of", "Of a survey of several questions: which one, or two of them with a comma between"
-)
 _WHOLE = "day: periods are taken whole, and days that cut one are refused"
 DAYS = (
     parameter("from", f"The first {_WHOLE}", format="date"),
     parameter("to", f"The last {_WHOLE}", format="date"),
 )
+_ONE_OR_TWO = "Of a survey of several questions: which one, or two of them with a comma between"
+OF_DAYS = (parameter("of", _ONE_OR_TWO), *DAYS)
 _MEAN = (
     "The mean (by default, where values have one), the median, or shares of values, of neighbours "
     "together where these are many"

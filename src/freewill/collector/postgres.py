@@ -144,10 +144,10 @@ class Postgres(database.Database):
         self._connection = self._readers.connected(_WRITING)
         self._connection.execute(_BEGIN)
 
-    def run(self, statement: str, rows: Rows) -> int:
-        """Run a statement for each row, all in one step if it inserts them; return how many."""
+    def run(self, statement: str, rows: Rows) -> None:
+        """Run a statement for each row, all in one step if it inserts them."""
         if not rows:
-            return 0
+            return
         with self._connection.cursor() as cursor:
             if len(rows) > 1 and _VALUES.search(statement):
                 types = tuple(_TYPES[type(value)] for value in rows[0])
@@ -157,7 +157,6 @@ class Postgres(database.Database):
                 cursor.execute(_translated(statement), rows[0])
             else:
                 cursor.executemany(_translated(statement), rows)
-            return int(cursor.rowcount)
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query."""

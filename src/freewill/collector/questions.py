@@ -4,30 +4,20 @@ A marginal of the evidence is exact, so that nothing is estimated but what was a
 questions have millions of records, and two of them a table.
 """
 
-import math
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from freewill.collector.answers import RefusedError, given_once
-from freewill.collector.database import Reader
-from freewill.collector.surveys import EVER, Days, StoredSurvey, evidence_of, is_day
+from freewill.collector.surveys import EVER, Days, is_day
 from freewill.core.types import FloatArray
 from freewill.domain.alphabets.base import Alphabet, attributes_of, has_raster
 from freewill.domain.alphabets.groups import Groups, Values, checked_plane, coarser
-from freewill.domain.mechanisms.asked import JOINED
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
-from freewill.errors import EvidenceError, closest, several, shown
+from freewill.domain.survey import Questionnaire, Survey
+from freewill.errors import closest, several, shown
 from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.evidence import Evidence
-from freewill.stats.marginals import unfolded
 
-MOST_CELLS = 4096
-"""Combinations of values of two questions up to which they are estimated together."""
 _MOST_SHOWN = 12
 """Values of a question up to which a table has a line for each; neighbours stand together."""
 
@@ -69,67 +59,14 @@ def days_asked(query: Sequence[tuple[str, str]]) -> tuple[Days, list[tuple[str, 
     >>> days_asked([("from", "2026-11-02"), ("of", "age")])
     (Days(first='2026-11-02', last=''), [('of', 'age')])
     """
-    names = {"from": "first", "to": "last"}
-    given: dict[str, str] = {}
-    for name, text in query:
-        if name in names:
-            if names[name] in given or not is_day(text):
-                advice = "Ask for ?from= the first day and &to= the last one: 2026-11-02."
-                fault = "is no day" if names[name] not in given else "after another one"
-                raise RefusedError(422, f"{name}={shown(text)} {fault}", advice)
-            given[names[name]] = text
-    return Days(**given), [pair for pair in query if pair[0] not in names]
-
-
-@dataclass(eq=False)
-class Records:
-    """Evidence of the questionnaire that was asked for last, taken apart by what people chose."""
-
-    _held: tuple[Any, int, Evidence] | None = None
-    _alone: Any = field(default_factory=threading.Lock)
-
-    def evidence(self, view: Reader, stored: StoredSurvey, people: int) -> Evidence:
-        """Return the evidence of all questions, read anew if there are more people."""
-        with self._alone:
-            if self._held is None or self._held[:2] != (stored.numbers, people):
-                evidence = evidence_of(view, stored)
-                if not evidence.held:
-                    raise RefusedError(
-                        409,
-                        "the reports of all questions do not fit in the server's memory",
-                        "Take the evidence, and run `freewill estimate --of`.",
-                    )
-                self._held = stored.numbers, people, unfolded(evidence)
-            return self._held[2]
-
-    def about(
-        self, view: Reader, stored: StoredSurvey, people: int, of: tuple[str, ...]
-    ) -> Evidence:
-        """Return the evidence about one question, or about two."""
-        alphabets = attributes_of(stored.survey.alphabet)
-        cells = math.prod(alphabets[name].size for name in of)
-        if len(of) > 1 and cells > MOST_CELLS:
-            raise RefusedError(
-                409,
-                f"{' and '.join(of)} have {several(cells, 'combination')} of values, and a server "
-                f"estimates {MOST_CELLS:,} at most",
-                "Ask for each of them alone; or take the evidence, and run `freewill estimate "
-                "--of`, which has more time.",
-            )
-        try:
-            return self.evidence(view, stored, people).marginal(*of)
-        except EvidenceError as error:
-            raise RefusedError(409, str(error), "Wait for somebody who answers it.") from None
-
-    def choices(self, view: Reader, stored: StoredSurvey, people: int) -> dict[str, dict[str, int]]:
-        """Return how many people chose each mechanism of each question."""
-        survey: Any = stored.survey
-        counts = {name: dict.fromkeys(own.mechanisms, 0) for name, own in survey.questions.items()}
-        if people:
-            for group in self.evidence(view, stored, people).groups:
-                for name, choice in zip(counts, group.name.split(JOINED), strict=True):
-                    counts[name][choice] = counts[name].get(choice, 0) + group.people
-        return counts
+    names = ("from", "to")
+    advice = "Ask for ?from= the first day and &to= the last one: 2026-11-02."
+    given = given_once([pair for pair in query if pair[0] in names], names, advice)
+    for name, text in given.items():
+        if not is_day(text):
+            raise RefusedError(422, f"{name}={shown(text)} is no day", advice)
+    days = Days(given.get("from", ""), given.get("to", ""))
+    return days, [pair for pair in query if pair[0] not in names]
 
 
 def lines_of(alphabet: Alphabet) -> Groups:

@@ -8,7 +8,7 @@ whole multiples of a period, by the clock: nobody chooses who is in it by asking
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,8 +26,7 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, several
 from freewill.present.rounding import rounded_document, rounded_down
-from freewill.stats.fit import Fit, fit
-from freewill.stats.noisy_counts import noisy_evidence, noisy_fit
+from freewill.stats.fit import Fit, NoisyFit, fit, noisy_evidence
 
 MOST_CELLS = 1 << 16
 """Possible reports of all mechanisms up to which each is counted with noise."""
@@ -89,7 +88,7 @@ class Releases:
     """
 
     store: Store
-    surveys: Iterable[Survey]
+    surveys: Sequence[Survey]
     rule: ReleaseRule = field(default_factory=ReleaseRule)
     min_people: int = 2
     clock: Callable[[], float] = time.time
@@ -97,12 +96,12 @@ class Releases:
     failures: int = 0
 
     def __post_init__(self) -> None:
-        self._cells: dict[str, list[tuple[Mechanism, Reports]]] = {}
+        noised = () if self.exact else self.surveys
+        self._cells = {survey.id: cells_of(survey) for survey in noised}
         self._ids = [survey.id for survey in self.surveys]
-        for survey, own in zip(self.surveys, self._ids, strict=True):
-            if self.rule.noise is not None:
-                self._cells[own] = cells_of(survey)
-            with self.store.view() as view:
+        self._epsilon = "" if self.rule.epsilon is None else repr(self.rule.epsilon)
+        with self.store.view() as view:
+            for own in self._ids:
                 self._row(view, own)
 
     def _row(self, view: Reader, own: str) -> _Row:
@@ -131,10 +130,6 @@ class Releases:
     def exact(self) -> bool:
         """Whether counts are published as they are."""
         return self.rule.noise is None
-
-    @property
-    def _epsilon(self) -> str:
-        return "" if self.rule.epsilon is None else repr(self.rule.epsilon)
 
     def tick(self) -> None:
         """Make the releases that are due, each in one transaction.
@@ -214,7 +209,7 @@ class Releases:
 
     def fit(self, evidence: Any, start: Any) -> Fit:
         """Fit a distribution to what is published."""
-        return fit(evidence, start=start) if self.exact else noisy_fit(evidence, start)
+        return fit(evidence, start=start) if self.exact else NoisyFit(evidence, start)
 
     def people(self, many: int) -> int:
         """Return a number of people as it is shown: rounded down, unless it has noise."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from freewill.collector.answers import RefusedError, busy, headers_of, too_slow
 from freewill.errors import several
@@ -36,12 +37,10 @@ was answered; and for how long, for each connection that does so. All of them to
 or a thousand requests a second, and none more than its share at once."""
 _LARGE_SHARE = 0.9
 """Of a chunked body its own bytes, where chunks are not tiny."""
-HEAD_SECONDS = 10.0
-"""Time for the head of a request to arrive, from the connection or the last answer on."""
-BODY_SECONDS = 31.0
-"""Time for a body to arrive, also where nobody waits for it; `intake.py` refuses a slow one."""
-READ_SECONDS = 30.0
-"""Time in which some more of an answer must have been taken."""
+PATIENCE = (10.0, 31.0, 30.0)
+"""Seconds for the head of a request to arrive, from the connection or the last answer on; for a
+body, also where nobody waits for it (`intake.py` refuses a slow one); and in which some more of an
+answer must have been taken."""
 _LUMP = 1 << 12
 """Bytes of an answer that are some."""
 _TICKS = 10
@@ -74,7 +73,7 @@ class Gate(FlowControl):
             super().resume_reading()
 
 
-class Bounded:
+class Bounded(HttpToolsProtocol):
     """Goes before a protocol of uvicorn's, and hands on one head, whole, or a piece of a body.
 
     Parsers join what they get of a header value to what they had, which is quadratic; keep as many
@@ -97,10 +96,12 @@ class Bounded:
     """Bytes of a body that came since the last turn of others."""
     _framing = 0
     """Bytes of a chunked body that are not its own, beyond those that are."""
+    _ended: Any = None
+    """The last request that came to its end."""
 
     def connection_made(self: Any, transport: Any) -> None:
         """Take a connection, unless there are too many."""
-        super().connection_made(transport)  # type: ignore[misc]
+        super().connection_made(transport)
         self.flow = Gate(transport)
         if len(self.connections) > self.most_connections:
             what = f"over {several(self.most_connections, 'connection')}"
@@ -110,7 +111,7 @@ class Bounded:
         """Forget what waits."""
         self._waiting = b""
         self.eager.discard(self)
-        super().connection_lost(error)  # type: ignore[misc]
+        super().connection_lost(error)
 
     def data_received(self: Any, data: bytes) -> None:
         """Hand on what may be, and hold back the rest."""
@@ -122,9 +123,19 @@ class Bounded:
         else:
             self._advance(data)
 
+    def on_message_complete(self: Any) -> None:
+        """Note that a request came to its end."""
+        self._ended = self.cycle
+        super().on_message_complete()
+
+    @property
+    def in_body(self: Any) -> bool:
+        """Whether more of a request is to come."""
+        return self.cycle is not self._ended
+
     def on_response_complete(self: Any) -> None:
         """Go on with what came while a request was answered, a little later."""
-        super().on_response_complete()  # type: ignore[misc]
+        super().on_response_complete()
         if self._waiting:
             # Who does not wait for answers gets them by turns with those who do.
             self._rest()
@@ -148,7 +159,7 @@ class Bounded:
             elif self._length:
                 size = min(self._length, len(data))
                 self._length -= size
-                super().data_received(data[:size])  # type: ignore[misc]
+                super().data_received(data[:size])
                 self._came += size
                 if self._length and self._came > _SHARE:
                     self._came = 0
@@ -190,7 +201,7 @@ class Bounded:
             return 0
         else:
             before, self._searched, self._framing, self._came = self.cycle, 0, 0, 0
-            super().data_received(data[:size])  # type: ignore[misc]
+            super().data_received(data[:size])
             if self.cycle is before and not self.transport.is_closing():
                 self.refuse(_malformed("blank lines in the place of a request"))
             elif self.in_body:
@@ -203,7 +214,7 @@ class Bounded:
         """Hand on a turn of a chunked body; return its bytes, and how long to rest before more."""
         size, before, fields = 0, len(self.cycle.body), len(self.headers)
         while size < _TURN and self.in_body and (piece := _up_to_blank(data, size)):
-            super().data_received(piece)  # type: ignore[misc]
+            super().data_received(piece)
             size += len(piece)
         del self.headers[fields:]  # trailers are no headers of the request
         # What comes after an early answer is dropped by uvicorn, and not seen.
@@ -230,29 +241,6 @@ class Bounded:
             cycle.disconnected = True
             cycle.message_event.set()
         self.transport.close()
-
-
-class _ByCallbacks(Bounded):
-    """For httptools, which says where a request ends."""
-
-    _ended: Any = None
-    """The last request that came to its end."""
-
-    def on_message_complete(self: Any) -> None:
-        self._ended = self.cycle
-        super().on_message_complete()  # type: ignore[misc]
-
-    @property
-    def in_body(self: Any) -> bool:
-        return self.cycle is not self._ended
-
-
-class _ByState(Bounded):
-    """For h11, which is asked."""
-
-    @property
-    def in_body(self: Any) -> bool:
-        return str(self.conn.their_state) == "SEND_BODY"
 
 
 def response(refusal: RefusedError, headers: list[tuple[bytes, bytes]]) -> bytes:
@@ -310,9 +298,7 @@ class Server(uvicorn.Server):
     def __init__(
         self,
         config: uvicorn.Config,
-        seconds: float = HEAD_SECONDS,
-        body_seconds: float = BODY_SECONDS,
-        read_seconds: float = READ_SECONDS,
+        patience: tuple[float, float, float] = PATIENCE,
         most_connections: int = MOST_CONNECTIONS,
         signals: Sequence[int] = (),
         drain_seconds: float = 0.0,
@@ -322,16 +308,10 @@ class Server(uvicorn.Server):
         super().__init__(config)
         if not config.loaded:
             config.load()
-        protocol: Any = config.http_protocol_class
-        limits = _ByCallbacks if hasattr(protocol, "on_message_complete") else _ByState
-        limited = {
-            "most_connections": most_connections,
-            "eager": set(),
-            "refused": staticmethod(refused),
-        }
-        config.http_protocol_class = type("BoundedProtocol", (limits, protocol), limited)
-        self._patience = seconds, body_seconds, read_seconds
-        self._hurried = False
+        limits: dict[str, Any] = {"most_connections": most_connections, "eager": set()}
+        limits["refused"] = staticmethod(refused)
+        config.http_protocol_class = type("BoundedProtocol", (Bounded,), limits)
+        self._patience, self._hurried = patience, False
         self._signals = signals
         """Those that came before the server had handlers of its own, which end it."""
         self._drain_seconds, self._draining = drain_seconds, draining

@@ -6,9 +6,7 @@ import socket
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
-from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from freewill import __version__
 from freewill.collector.database import StoreError
@@ -19,10 +17,6 @@ from freewill.collector.surveys import MIN_PEOPLE
 from freewill.collector.tokens import STORE_ALONE, Sources
 from freewill.domain.survey import Survey
 from freewill.errors import ParameterError, why
-
-if TYPE_CHECKING:
-    from freewill.collector.app import Collector
-    from freewill.collector.journal import Journal
 
 _BACKLOG = 2048
 _GRACE_SECONDS = 20
@@ -35,7 +29,7 @@ _GARBAGE = 50_000
 
 def require_serve() -> None:
     """Refuse to serve without the libraries that it needs."""
-    needed = ("msgspec", "plotly", "starlette", "uvicorn")
+    needed = ("httptools", "msgspec", "plotly", "starlette", "uvicorn")
     missing = [name for name in needed if find_spec(name) is None]
     if missing:
         raise ParameterError(
@@ -81,15 +75,25 @@ def serve(
 
     journal = Journal(log) if log else Journal()
     _check_distinct(surveys)
-    own_token = _makes_token(tokens, new_token)
+    token_given = "administrator" in tokens.roles
+    if new_token and token_given:
+        raise ParameterError(
+            "--new-token, and a token for the administrator in a file or the environment: put a "
+            "new one there, or leave one of them out."
+        )
     with listening(host, port) as listener, closing(open_store(store)) as opened:
         with _noted_signals() as signals:
             with opened.view() as view:
                 asked = [asked_before(view, survey) for survey in surveys.values()]
             for text in filter(None, (*tokens.remarks(), opened.renewal, *asked)):
                 remark(text)
-            token = opened.new_token(first=not new_token) if own_token else None
+            token = None if token_given else opened.new_token(first=not new_token)
             made = Collector(opened, surveys.values(), min_people, public, rule, tokens, mended)
+
+            def draining() -> None:
+                made.writer.draining = True
+                journal.say("stopping")
+
             config = uvicorn.Config(
                 application(made, origins, Watch(made, journal) if log else None),
                 access_log=False,
@@ -107,7 +111,7 @@ def serve(
                 most_connections=most_connections(),
                 signals=signals,
                 drain_seconds=drain_seconds,
-                draining=partial(_drained, made, journal),
+                draining=draining,
                 refused=made.refused,
             )
             made.connections = server.server_state.connections
@@ -129,23 +133,6 @@ def serve(
             journal.say("stopped", in_order=False)
             raise
         journal.say("stopped", in_order=True)
-
-
-def _drained(collector: "Collector", journal: "Journal") -> None:
-    """Let the health check say that the server ends."""
-    collector.health_of.draining = True
-    journal.say("stopping")
-
-
-def _makes_token(tokens: Sources, new_token: bool) -> bool:
-    """Say whether the administrator's token is one of the store."""
-    given = "administrator" in tokens.roles
-    if new_token and given:
-        raise ParameterError(
-            "--new-token, and a token for the administrator in a file or the environment: put a "
-            "new one there, or leave one of them out."
-        )
-    return not given
 
 
 def _unhurried() -> None:

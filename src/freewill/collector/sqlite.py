@@ -118,13 +118,13 @@ class Sqlite(database.Database):
                     self._connection.execute("ROLLBACK")
                 raise
 
-    def run(self, statement: str, rows: Rows) -> int:
-        """Run a statement for each row, many of them in one step, and return how many changed.
+    def run(self, statement: str, rows: Rows) -> None:
+        """Run a statement for each row, many of them in one step.
 
         Between steps Python's lock is given back: who steps row by row waits for it at each row
         while the event loop is busy.
         """
-        changed = done = 0
+        done = 0
         for size in _AT_ONCE if _VALUES.search(statement) else (1,):
             whole = done + (len(rows) - done) // size * size
             flat = [
@@ -132,9 +132,8 @@ class Sqlite(database.Database):
                 for start in range(done, whole, size)
             ]
             if flat:
-                changed += self._connection.executemany(_widened(statement, size), flat).rowcount
+                self._connection.executemany(_widened(statement, size), flat)
             done = whole
-        return changed
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query."""

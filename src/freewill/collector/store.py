@@ -69,7 +69,10 @@ class Store:
         self._named: dict[str, str] = {}
         self._placed: dict[tuple[str, str], dict[int, int]] = {}
         """Under which numbers reports count, by survey and day, looked up once."""
-        self._logged: dict[str, Place] = {}
+        self.logged: dict[str, Place] = {}
+        """Where the public log says that a survey is served as it was added here."""
+        self.renewal = database.renewal
+        """What was done when it was opened, in words, if it was of an older version."""
         with database.writing():
             secret = secrets.token_bytes(SECRET_BYTES)
             database.run(
@@ -97,11 +100,6 @@ class Store:
     def _fact(self, name: str) -> bytes:
         ((fact,),) = self._database.rows("SELECT fact FROM facts WHERE name = ?", (name,))
         return bytes(fact)
-
-    @property
-    def renewal(self) -> str:
-        """What was done when it was opened, in words, if it was of an older version."""
-        return self._database.renewal
 
     def token_hashes(self) -> dict[Role, bytes]:
         """Return the hashes of the tokens that were made for this store, by their roles."""
@@ -135,12 +133,12 @@ class Store:
         with self.changing():
             head = taken_in(self._database, survey, mended=mended)
             periods = surveys.numbers_of(self._database, own, len(offered))
-            numbers = next(iter(periods.values())) if periods else {}
+            numbers = next(iter(periods.values()), {})
             numbers = numbers or surveys.added(self._database, own, offered, "")
             if sorted(numbers) != sorted({*offered}):
                 raise surveys.not_itself(own)
             devices = devices_hash(survey.for_devices())
-            self._logged[own] = served(self._database, own, devices, today())
+            self.logged[own] = served(self._database, own, devices, today())
         self._know(survey, numbers, head)
         if survey.name:
             self._named[survey.name] = own
@@ -182,10 +180,6 @@ class Store:
         stored = surveys.stored_under(view, own, survey, closed)
         return with_rounds(view, stored) if key in self._named else stored
 
-    def logged(self, survey: str) -> Place:
-        """Return where the public log says that a survey is served as it was added here."""
-        return self._logged[survey]
-
     def close_survey(self, survey: str, day: str) -> None:
         """Take no more reports for any round of a survey, whichever process they come to."""
         query = (
@@ -212,11 +206,12 @@ class Store:
             rows = list(chain.from_iterable(upload.rows for upload in uploads))
             keys = keys_of(self._heads, rows)
             late = any(upload.survey in closed for upload in uploads)
-            known = self._ids.known(keys)
+            ordered = np.sort(keys)
+            known = self._ids.known(ordered)
             # Nearly always all are new.
-            if not late and not known and len({*keys.tolist()}) == len(keys):
+            if not late and not known and (ordered[1:] > ordered[:-1]).all():
                 outcomes: list[Outcome] = [Stored(len(upload.rows), 0) for upload in uploads]
-                self._ids.add(keys)
+                self._ids.add(ordered)
             else:
                 outcomes, rows = self._sorted_out(uploads, keys, known, closed)
             if rows:
@@ -314,37 +309,33 @@ class Store:
 
         Within bulks of 128 MiB, drawn at random: what is larger is mixed as far as that goes.
         """
-        for number, width in self._wide():
-            query = "SELECT page FROM pages WHERE mechanism = ? AND page <> ?"
+        for own, survey in self._surveys.items():
             with self._one_at_a_time:
-                pages = [page for (page,) in self._database.rows(query, (number, surveys.OPEN))]
-            secrets.SystemRandom().shuffle(pages)
-            for bulk in slices(len(pages), _TIDY_BYTES // (surveys.page_rows(width) * width)):
-                self._mix(number, width, pages[bulk])
+                periods = surveys.stored_under(self._database, own, survey).periods
+            for period, mechanism in product(periods, survey.mechanisms.values()):
+                if not mechanism.output_space.repeats:
+                    for sign in (1, -1):  # also of what a release has
+                        number = sign * period.numbers[mechanism.id]
+                        self._mix(number, surveys.row_width(mechanism))
         with self.changing():
             self._ids.refresh()
             self._ids.settle()
         with self._one_at_a_time:
             self._database.rewrite()
 
-    def _wide(self) -> Iterator[tuple[int, int]]:
-        """Yield the numbers of all periods, and releases, of reports that do not repeat."""
-        for own, survey in self._surveys.items():
-            with self._one_at_a_time:
-                periods = surveys.stored_under(self._database, own, survey).periods
-            for period, mechanism in product(periods, survey.mechanisms.values()):
-                if not mechanism.output_space.repeats:
-                    for sign in (1, -1):
-                        number = sign * period.numbers[mechanism.id]
-                        yield number, surveys.row_width(mechanism)
-
-    def _mix(self, number: int, width: int, bulk: Sequence[int]) -> None:
-        with self.changing():
-            full, rest = surveys.filled(self._content(number, bulk), width)
-            delete = "DELETE FROM pages WHERE mechanism = ? AND page = ?"
-            self._database.run(delete, [(number, page) for page in bulk])
-            new = surveys.new_pages(number, [*full, rest] if rest else full)
-            self._database.run("INSERT INTO pages VALUES (?, ?, ?)", new)
+    def _mix(self, number: int, width: int) -> None:
+        """Mix all pages of a mechanism but the open one."""
+        query = "SELECT page FROM pages WHERE mechanism = ? AND page <> ?"
+        with self._one_at_a_time:
+            pages = [page for (page,) in self._database.rows(query, (number, surveys.OPEN))]
+        secrets.SystemRandom().shuffle(pages)
+        for bulk in slices(len(pages), _TIDY_BYTES // (surveys.page_rows(width) * width)):
+            with self.changing():
+                full, rest = surveys.filled(self._content(number, pages[bulk]), width)
+                delete = "DELETE FROM pages WHERE mechanism = ? AND page = ?"
+                self._database.run(delete, [(number, page) for page in pages[bulk]])
+                new = surveys.new_pages(number, [*full, rest] if rest else full)
+                self._database.run("INSERT INTO pages VALUES (?, ?, ?)", new)
 
     def _content(self, number: int, pages: Sequence[int]) -> bytes:
         """Return what is in some pages of a mechanism."""

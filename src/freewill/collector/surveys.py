@@ -412,7 +412,10 @@ def evidence_of(view: Reader, stored: StoredSurvey, hold: int = groups.HELD_BYTE
     for period, by_name in zip(stored.periods, days, strict=True):
         for name, mechanism in period.offered.items():
             whole[mechanism.id] += sum(by_name[name].values()) * row_width(mechanism)
-    alphabet, key = stored.survey.alphabet, _key_of(view)
+    alphabet = stored.survey.alphabet
+    facts = [fact for (fact,) in view.rows("SELECT fact FROM facts WHERE name = 'secret'")]
+    # What no other store has; nothing of one that somebody took it from.
+    key = b"".join(bytes(fact) for fact in facts if isinstance(fact, bytes | memoryview))
     parts: dict[str, list[Evidence]] = {}
     for period, by_name in zip(stored.periods, days, strict=True):
         own = [
@@ -433,15 +436,8 @@ def _known_again(evidence: Evidence, key: bytes, period: Period) -> Evidence:
     """
     if not key or not evidence.people:
         return evidence
-    own = digest(key, b"%d" % min(period.numbers.values()))
+    own = digest(digest(key).encode(), b"%d" % min(period.numbers.values()))
     return replace(evidence, parts=evidence.digests | {own})
-
-
-def _key_of(view: Reader) -> bytes:
-    """Return what no other store has; nothing of one that somebody took it from."""
-    facts = [fact for (fact,) in view.rows("SELECT fact FROM facts WHERE name = 'secret'")]
-    secret = [bytes(fact) for fact in facts if isinstance(fact, bytes | memoryview)]
-    return digest(*secret).encode() if secret else b""
 
 
 def _group_of(view: Reader, period: Period, name: str, people: int, held: bool) -> Group:

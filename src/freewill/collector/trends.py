@@ -9,14 +9,12 @@ from freewill.collector.answers import RefusedError, given_once
 from freewill.collector.questions import Subject, lines_of
 from freewill.collector.surveys import people_of
 from freewill.domain.alphabets.base import Alphabet, has_raster
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import FreewillError, closest, several, shown
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, with_periods
-from freewill.stats.functionals import of_groups, values
+from freewill.stats.functionals import Functionals, of_groups, values
 from freewill.stats.trend import trend
-from freewill.stats.weights import Functionals
 
 if TYPE_CHECKING:
     from freewill.collector.estimates import Estimates

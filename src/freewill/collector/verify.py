@@ -17,15 +17,7 @@ from freewill.core.texts import read_json
 from freewill.core.types import SURVEY_FILE_BYTES, refuse_beyond
 from freewill.domain.survey import Survey
 from freewill.domain.survey_log import CLOSED, FIRST, SERVED, devices_hash, verify_log
-from freewill.errors import (
-    FreewillError,
-    ParameterError,
-    SurveyError,
-    first_line,
-    several,
-    shown,
-    why,
-)
+from freewill.errors import FreewillError, ParameterError, first_line, several, shown, why
 
 _LONGEST_SEEN = 10_000
 _SECONDS = 30.0
@@ -101,7 +93,7 @@ def verified(
     heads: list[str] | None = None
     try:
         heads = verify_log(entries, last)
-    except SurveyError as error:
+    except FreewillError as error:
         faults.append(str(error))
     surveys = {
         own: next(_faults(own, answer, entries, heads), "") for own, answer in answers.items()
@@ -115,7 +107,12 @@ def verified(
     number, end = (len(heads), heads[-1]) if heads else (0, FIRST)
     found = Verified(asking.root, number, end, surveys, faults, notes)
     if seen is not None and found.holds:
-        _write_seen(seen, found)
+        content = json.dumps({"collector": asking.root, "number": number, "head": end})
+        try:
+            with whole_file(seen) as part:
+                part.write_text(f"{content}\n", encoding="utf-8")
+        except OSError as error:
+            raise ParameterError(f"{seen} cannot be written: {why(error)}.") from None
     return found
 
 
@@ -201,15 +198,6 @@ def _read_seen(path: Path, root: str) -> tuple[int, str] | None:
     if collector != root:
         raise ParameterError(f"{path} is about {shown(collector)}, and {root} was asked for.")
     return number, head
-
-
-def _write_seen(path: Path, found: Verified) -> None:
-    content = {"collector": found.collector, "number": found.number, "head": found.head}
-    try:
-        with whole_file(path) as part:
-            part.write_text(json.dumps(content) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ParameterError(f"{path} cannot be written: {why(error)}.") from None
 
 
 class _Here(HTTPRedirectHandler):

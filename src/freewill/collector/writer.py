@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from freewill.collector.answers import RefusedError, busy
-from freewill.collector.database import StoreBusyError, StoreFullError
+from freewill.collector.database import StoreBusyError, StoreError, StoreFullError
 from freewill.collector.store import Outcome, Store
 from freewill.collector.surveys import Stored, Upload, today
 from freewill.errors import several
@@ -23,6 +23,11 @@ MOST_WAITING = 400_000
 """Reports that wait to be written, or are being written; more are told to come again."""
 _GROUP_ROWS = 100_000
 """Reports after which a group is committed, whatever else waits."""
+_SECONDS = 1.0
+"""For which a store that could be written to is not tried again, however many ask."""
+_FULL = "the collector's disk is full, or cannot be written to"
+_AWAY = "the collector's store is held by another process, or is away"
+"""What everyone is told of a store that fails names no files and no addresses."""
 _LOGGER = logging.getLogger("uvicorn.error")
 """Where the server tells of its other faults."""
 
@@ -56,7 +61,10 @@ class Writer:
     failing: bool = False
     """Whether the last commit failed."""
     stored_at: float = float("-inf")
-    """When the last commit did not, by the clock that never goes back."""
+    """When the last commit or trial did not, by the clock that never goes back."""
+    draining: bool = False
+    """Whether the server is about to end: it still answers, and is to be sent nobody."""
+    _trial: "asyncio.Task[RefusedError | None] | None" = None
 
     def __post_init__(self) -> None:
         self._queue: deque[_Waiting] = deque()
@@ -84,6 +92,34 @@ class Writer:
         if isinstance(outcome, Stored):
             return outcome
         raise outcome
+
+    async def fault(self) -> RefusedError | None:
+        """Return why reports cannot be stored now; None where they can.
+
+        That is tried, at most once a second, and not concluded from an open file.
+        """
+        if self.draining:
+            return busy("the collector is stopping", "stopping")
+        if time.monotonic() - self.stored_at <= _SECONDS and not self.failing:
+            return None
+        # All who ask meanwhile wait for the same trial.
+        if self._trial is None or self._trial.done():
+            self._trial = asyncio.create_task(self._tried())
+        return await asyncio.shield(self._trial)
+
+    async def _tried(self) -> RefusedError | None:
+        try:
+            await asyncio.to_thread(self.store.try_writing)
+        except StoreError as error:
+            refusal = busy(_AWAY, "store")
+            if not isinstance(error, StoreBusyError):
+                advice = "Try again later; the operator's log has more."
+                refusal = RefusedError(503, _FULL, advice, reason="disk")
+            refusal.__cause__ = error  # which the operator's log tells
+            return refusal
+        # Else whoever sends people elsewhere meanwhile would never send a report that shows it.
+        self.failing, self.stored_at = False, time.monotonic()
+        return None
 
     def _run(self) -> None:
         while group := self._next():
@@ -160,7 +196,7 @@ def _failure(error: Exception) -> RefusedError:
         "counts once, also if it was stored after all."
     )
     if isinstance(error, StoreFullError):
-        return RefusedError(507, "the collector's disk is full, or cannot be written to", again)
+        return RefusedError(507, _FULL, again)
     if isinstance(error, StoreBusyError):
-        return busy("the collector's store is held by another process, or is away", "store")
+        return busy(_AWAY, "store")
     return RefusedError(500, f"the collector could not store this ({type(error).__name__})", again)

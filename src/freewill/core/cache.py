@@ -75,7 +75,12 @@ def _private(place: Path) -> bool:
         status = place.stat()
     except OSError:
         return False
-    private = not _foreign(status) or _closed(place, status)
+    # The user's own default folder is closed to others; a named one may be shared.
+    if _foreign(status) and not os.environ.get("FREEWILL_CACHE") and status.st_uid == os.geteuid():
+        with suppress(OSError):
+            place.chmod(0o700)
+            status = place.stat()
+    private = not _foreign(status)
     if not private:
         warnings.warn(
             f"{place}: others may write into this folder, and what they wrote would be believed. "
@@ -84,16 +89,6 @@ def _private(place: Path) -> bool:
             stacklevel=2,
         )
     return private
-
-
-def _closed(place: Path, status: os.stat_result) -> bool:
-    """Close the user's own folder to others: the default one only, a named one may be shared."""
-    if os.environ.get("FREEWILL_CACHE") or status.st_uid != os.geteuid():
-        return False
-    with suppress(OSError):
-        place.chmod(0o700)
-        return not _foreign(place.stat())
-    return False
 
 
 def _foreign(status: os.stat_result) -> bool:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from freewill.errors import FreewillError, shown
+from freewill.errors import FreewillError, shown, why
 
 LOCKS = os.name == "posix"
 """Whether the system has locks that end with their process."""
@@ -43,13 +43,15 @@ def checked_path(path: Any, error: type[FreewillError]) -> Path:
 
 
 @contextmanager
-def whole_file(path: str | Path, mode: int = 0o666) -> Iterator[Path]:
+def whole_file(
+    path: str | Path, mode: int = 0o666, error: type[FreewillError] | None = None
+) -> Iterator[Path]:
     """Yield the path of a new file beside `path`, which takes its place if all goes well.
 
     The file has a name that nothing else has, so that two writers never mix and no link is
     followed; if anything is raised, it is removed and what stood under `path` stays. What a killed
     process left of such files for this `path` is removed first. `mode` says who may read and write
-    the file, as far as the user's mask allows.
+    the file, as far as the user's mask allows, and `error` as what a failure is raised.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -80,9 +82,11 @@ def whole_file(path: str | Path, mode: int = 0o666) -> Iterator[Path]:
                 os.replace(part, target)
             finally:
                 part.unlink(missing_ok=True)
-    except OSError as error:
-        if error.filename is not None and Path(error.filename).name.startswith(head):
-            error.filename = str(target)  # the name that the user knows
+    except OSError as fault:
+        if error is not None:
+            raise error(f"{path} cannot be written: {why(fault)}.") from None
+        if fault.filename is not None and Path(fault.filename).name.startswith(head):
+            fault.filename = str(target)  # the name that the user knows
         raise
 
 

@@ -4,18 +4,18 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from enum import Enum
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
-import numpy as np
-
-from freewill.core.types import FloatArray
 from freewill.errors import ParameterError, closest, shown
+
+Columns: TypeAlias = Mapping[str, Any]
+"""The cells of each column, by its name: a sequence or an array."""
 
 
 class Presented:
@@ -88,7 +88,7 @@ BACKENDS = ("pyarrow", "pandas", "polars", "modin", "cudf")
 """Libraries of tables in memory that narwhals builds; the first comes with Freewill."""
 
 
-def frame(columns: Mapping[str, Sequence[Any] | FloatArray], backend: Any = BACKENDS[0]) -> Any:
+def frame(columns: Columns, backend: Any = BACKENDS[0]) -> Any:
     """Return columns as a table of a library, which is given by its name or as the module.
 
     It is pyarrow's by default, which is always there: what a call returns does not depend on what
@@ -100,7 +100,7 @@ def frame(columns: Mapping[str, Sequence[Any] | FloatArray], backend: Any = BACK
     return nw.from_dict(columns, backend=_checked(backend)).to_native()  # type: ignore[arg-type]
 
 
-def csv_text(columns: Mapping[str, Sequence[Any] | FloatArray]) -> str:
+def csv_text(columns: Columns) -> str:
     r"""Return columns as CSV: their names, then one row after the other.
 
     >>> csv_text({"value": ["a, b", "c"], "share": [0.25, 0.75]})
@@ -109,7 +109,7 @@ def csv_text(columns: Mapping[str, Sequence[Any] | FloatArray]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    cells = (np.asarray(column, dtype=object) for column in columns.values())
+    cells = (own.tolist() if hasattr(own, "tolist") else own for own in columns.values())
     writer.writerows(zip(*cells, strict=True))
     return text.getvalue()
 

@@ -7,12 +7,13 @@ has: ASCII digits with a sign, a point and an exponent where there are any.
 
 import json
 import re
+import tomllib
 import unicodedata
 from collections import Counter
 from decimal import Decimal, DecimalException
 from typing import Any, NoReturn
 
-from freewill.errors import FreewillError, ParameterError, first_line, several, shown
+from freewill.errors import FreewillError, ParameterError, SurveyError, first_line, several, shown
 
 LONGEST_TITLE = 200
 LONGEST_TEXT = 1000
@@ -192,12 +193,10 @@ def read_json(content: str | bytes) -> Any:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8: {error.reason} at byte {error.start:,}") from None
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, _FaultError) as error:
         raise ValueError(first_line(error)) from None
     except RecursionError:
         raise ValueError("lists or objects are nested too deep") from None
-    except _FaultError as error:
-        raise ValueError(str(error)) from None
     except ValueError:  # what Python says of it is how to change a setting of its own
         raise ValueError("an integer of too many digits") from None
 
@@ -216,3 +215,28 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_number(name: str) -> NoReturn:
     raise _FaultError(f"{name} is no number of JSON: expected a finite one, or null")
+
+
+def parsed(content: bytes, suffix: str) -> Any:
+    """Return what a .json or .toml file holds, with or without the mark that says UTF-8.
+
+    >>> parsed(b'{"mechanism": "k-rr", "mechanism": "rappor"}', ".json")
+    Traceback (most recent call last):
+    freewill.errors.SurveyError: not valid JSON: 'mechanism' is named twice in one object: ...
+    """
+    if suffix.lower() not in {".json", ".toml"}:
+        raise SurveyError(f"suffix {suffix!r}: expected .json or .toml.")
+    if not content.strip():
+        raise SurveyError("the file is empty. See docs/surveys.md for what a survey holds.")
+    try:
+        text = content.decode("utf-8-sig")
+        return (read_json if suffix.lower() == ".json" else tomllib.loads)(text)
+    except UnicodeDecodeError as error:
+        raise SurveyError(f"not UTF-8: {error.reason} at byte {error.start:,}.") from None
+    except RecursionError:
+        fault = "lists or tables are nested too deep"
+    except ValueError as error:
+        # What Python says of long integers is how to change a setting of its own.
+        worded = suffix.lower() == ".json" or isinstance(error, tomllib.TOMLDecodeError)
+        fault = first_line(error) if worded else "an integer of too many digits"
+    raise SurveyError(f"not valid {suffix[1:].upper()}: {fault}.")

@@ -27,9 +27,8 @@ from freewill.domain.cover import Cover
 from freewill.domain.draws.sources import SystemBytes
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Silent
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey, message_bytes
-from freewill.domain.survey_texts import listed
+from freewill.domain.survey import Questionnaire, Survey
+from freewill.domain.survey_texts import listed, message_bytes
 from freewill.errors import DeviceError, printable, raised_as, several, shown
 
 _AGAIN = -1

@@ -20,8 +20,7 @@ from freewill.domain.alphabets.grid import Grid
 from freewill.domain.cover import Cover
 from freewill.domain.guarantees.audit import MOST_EXPONENT
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import ParameterError, printable, raised_as, shown
 
 _LONGEST = 2000

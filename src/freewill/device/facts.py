@@ -209,13 +209,6 @@ def _nearest(chance: list[Any]) -> float:
     return float(Fraction(int(chance[0], 16), 1 << chance[1]))
 
 
-def _each(alphabet: Alphabet, value: int, own: float, other: float) -> FloatArray:
-    """Return the chance of a yes to each value."""
-    chances = np.full(alphabet.size, other)
-    chances[value] = own
-    return chances
-
-
 def typical_value(alphabet: Alphabet) -> int:
     """Return the index of a value in the middle, the first of labels.
 
@@ -310,9 +303,7 @@ def _pairs(alphabet: Any) -> FloatArray:
 def _named_from(mechanism: Mechanism, value: int, own: float, other: float) -> FloatArray:
     """Return the chance that a report of one value names each."""
     size, blocks = mechanism.alphabet.size, _blocks(mechanism.program())
-    if blocks == 1:
-        return _each(mechanism.alphabet, value, own, other)
-    near, far = _block_chances(own, blocks)
+    near, far = _block_chances(own, blocks) if blocks > 1 else (other, other)
     chances = np.where(np.arange(size) % blocks == value % blocks, near, far)
     chances[value] = own
     return chances
@@ -345,4 +336,4 @@ def chances_from(mechanism: Mechanism, value: int) -> FloatArray | None:
             if space is None or space.size == 1 or alphabet.size * space.size > _ENTRIES:
                 return None
             return np.asarray(mechanism.law()[value])
-    return _each(alphabet, value, own, other)
+    return _named_from(mechanism, value, own, other)

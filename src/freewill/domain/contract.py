@@ -16,15 +16,7 @@ from freewill.domain.guarantees.audit import audit
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.mechanisms.registry import portable_spec
-from freewill.errors import (
-    FreewillError,
-    LawError,
-    ParameterError,
-    first_line,
-    printable,
-    several,
-    shown,
-)
+from freewill.errors import FreewillError, LawError, ParameterError, raised, several, shown
 from freewill.numeric.operators.base import dot_test, probabilities
 
 _DRAWS, _ONE_BY_ONE = 20_000, 2_000
@@ -106,7 +98,7 @@ def check_mechanism(mechanism: Mechanism, rng: np.random.Generator | None = None
     if not (rng is None or isinstance(rng, np.random.Generator)):
         raise ParameterError(f"rng={shown(rng)}: expected numpy.random.default_rng(seed).")
     trial = _Trial(mechanism, np.random.default_rng(0) if rng is None else rng)
-    return MechanismCheck(mechanism, tuple(_tried(what, one) for what, one in trial.all()))
+    return MechanismCheck(mechanism, tuple(_tried(what, getattr(trial, what)) for what in _TRIALS))
 
 
 class _NotTriedError(FreewillError):
@@ -121,7 +113,7 @@ def _tried(what: str, trial: Callable[[], str]) -> Finding:
     except FreewillError as fault:
         return Finding(what, False, str(fault))
     except Exception as fault:  # whatever somebody else's class raises
-        return Finding(what, False, f"{type(fault).__name__}: {printable(first_line(fault))}")
+        return Finding(what, False, raised(fault))
 
 
 def _named(mechanism: Any) -> str:
@@ -131,26 +123,26 @@ def _named(mechanism: Any) -> str:
         return type(mechanism).__name__
 
 
+_TRIALS = [
+    "law",
+    "operator",
+    "obfuscate",
+    "draw",
+    "guarantee",
+    "reports",
+    "moments",
+    "description",
+    "program",
+]
+"""Methods of a trial, in their order, by which findings are named."""
+
+
 class _Trial:
     """One mechanism, and reports of it."""
 
     def __init__(self, mechanism: Any, rng: np.random.Generator) -> None:
         self.mechanism, self.rng = mechanism, rng
         self.size: int = mechanism.alphabet.size
-
-    def all(self) -> tuple[tuple[str, Callable[[], str]], ...]:
-        """Return the trials by name."""
-        return (
-            ("law", self.law),
-            ("operator", self.operator),
-            ("obfuscate", lambda: self.sampler(*self.drawn)),
-            ("draw", lambda: self.sampler(*self.one_by_one())),
-            ("guarantee", self.guarantee),
-            ("reports", self.reports),
-            ("moments", self.moments),
-            ("description", self.description),
-            ("program", self.program),
-        )
 
     @cached_property
     def listed(self) -> Reports | None:
@@ -166,8 +158,12 @@ class _Trial:
         values = np.arange(_bounded(_DRAWS, self.size)) % self.size
         return values, self.mechanism.obfuscate(values, self.rng)
 
-    def one_by_one(self) -> tuple[IntArray, Reports]:
-        """Return values, and a report of each that was drawn as a device does."""
+    def obfuscate(self) -> str:
+        """Compare reports that were drawn at once with the law."""
+        return self.sampler(*self.drawn)
+
+    def draw(self) -> str:
+        """Compare reports with the law that were drawn one by one, as a device does."""
         source = GeneratorBytes(self.rng)
         values = np.arange(_bounded(_ONE_BY_ONE, self.size)) % self.size
         try:
@@ -175,7 +171,7 @@ class _Trial:
         except LawError as fault:
             raise _NotTriedError(f"{fault} Without it no device reports.") from None
         rest = [self.mechanism.draw(int(value), source) for value in values[1:]]
-        return values, np.array([first, *rest])
+        return self.sampler(values, np.array([first, *rest]))
 
     def law(self) -> str:
         """Add up the law of all outputs."""

@@ -1,4 +1,4 @@
-"""Output spaces of reports that are bytes: a bit for every value, or several parts one by one."""
+"""Output spaces of reports that are bytes: a bit for every value, or outputs of other spaces."""
 
 import math
 from binascii import hexlify, unhexlify
@@ -273,7 +273,11 @@ class OfParts(Packed, Protocol):
 
     def __post_init__(self) -> None:
         for part in self.parts:
-            check_part(part)
+            if not hasattr(part, "to_bytes"):
+                raise ParameterError(
+                    f"{shown(str(part))} cannot be a part of a report: its space needs width, "
+                    f"places, to_bytes and from_bytes, and where it repeats numbers and numbered."
+                )
 
     @property
     def size(self) -> int:
@@ -401,32 +405,18 @@ class Records(OfParts):
         """Return reports as numbers, the last part fastest."""
         if self._sizes is not None:
             return np.asarray(reports @ self._worth)
-        total = np.zeros(len(reports), dtype=np.int64)
-        for space, part in zip(self.parts, self.split(reports), strict=True):
-            total = total * space.places + space.numbers(part)
-        return total
+        each = zip(self._worth, self.parts, self.split(reports), strict=True)
+        return np.asarray(sum(worth * space.numbers(part) for worth, space, part in each))
 
     def numbered(self, numbers: IntArray) -> PackedBits:
         """Return the reports of these numbers."""
         if self._sizes is not None:
             return np.asarray(numbers[:, None] // self._worth % self._sizes, np.uint8)
-        parts: list[Reports] = []
-        for space in reversed(self.parts):
-            numbers, place = np.divmod(numbers, space.places)
-            parts.append(space.numbered(place))
-        return self.joined(parts[::-1])
+        each = zip(self.parts, self._worth, strict=True)
+        return self.joined([one.numbered(numbers // worth % one.places) for one, worth in each])
 
     def __str__(self) -> str:
         return " and ".join(map(str, self.parts))
-
-
-def check_part(space: Any) -> None:
-    """Refuse a space whose reports cannot be told among others by their bytes."""
-    if not hasattr(space, "to_bytes"):
-        raise ParameterError(
-            f"{shown(str(space))} cannot be a part of a report: its space needs width, "
-            f"places, to_bytes and from_bytes, and where it repeats numbers and numbered."
-        )
 
 
 def _byte_rows(column: Any, width: int) -> PackedBits:

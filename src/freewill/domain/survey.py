@@ -1,9 +1,11 @@
-"""A survey: an alphabet and the mechanisms on offer, by name; in a file, JSON or TOML."""
+"""A survey: an alphabet and the mechanisms on offer, by name; in a file, JSON or TOML.
+
+One of several questions has a survey for each, which one person answers together.
+"""
 
 import hashlib
 import json
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,55 +14,26 @@ from typing import Any
 
 from freewill.core.files import checked_path, whole_file
 from freewill.core.presented import Presented
-from freewill.core.texts import (
-    LONGEST_TEXT,
-    checked_text,
-    is_whole_text,
-    read_json,
-    written_json,
-)
+from freewill.core.texts import LONGEST_TEXT, checked_text, is_whole_text, parsed, same_words
 from freewill.core.types import SURVEY_FILE_BYTES, Spec, is_number, refuse_beyond
-from freewill.domain.alphabets.base import (
-    Alphabet,
-    attributes_of,
-    checked_integer,
-    checked_kind,
-    refuse_vast,
-)
-from freewill.domain.alphabets.product import alphabet_from_spec
+from freewill.domain.alphabets.base import Alphabet, attributes_of, checked_kind, refuse_vast
+from freewill.domain.alphabets.product import Product, alphabet_from_spec
 from freewill.domain.cover import Cover
+from freewill.domain.mechanisms.asked import JOINED, Asked
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
 from freewill.domain.mechanisms.shokri import Shokri
 from freewill.domain.programs import check_programs, programs_of, take_laws
-from freewill.domain.survey_texts import ADDED, SurveyTexts, check_unlike, listed
-from freewill.errors import SurveyError, first_line, printable, raised_as, several, shown, why
-
-
-def parsed(content: bytes, suffix: str) -> Any:
-    """Return what a .json or .toml file holds, with or without the mark that says UTF-8.
-
-    >>> parsed(b'{"mechanism": "k-rr", "mechanism": "rappor"}', ".json")
-    Traceback (most recent call last):
-    freewill.errors.SurveyError: not valid JSON: 'mechanism' is named twice in one object: ...
-    """
-    if suffix.lower() not in {".json", ".toml"}:
-        raise SurveyError(f"suffix {suffix!r}: expected .json or .toml.")
-    if not content.strip():
-        raise SurveyError("the file is empty. See docs/surveys.md for what a survey holds.")
-    try:
-        text = content.decode("utf-8-sig")
-        return (read_json if suffix.lower() == ".json" else tomllib.loads)(text)
-    except UnicodeDecodeError as error:
-        raise SurveyError(f"not UTF-8: {error.reason} at byte {error.start:,}.") from None
-    except RecursionError:
-        fault = "lists or tables are nested too deep"
-    except ValueError as error:
-        # What Python says of long integers is how to change a setting of its own.
-        worded = suffix.lower() == ".json" or isinstance(error, tomllib.TOMLDecodeError)
-        fault = first_line(error) if worded else "an integer of too many digits"
-    raise SurveyError(f"not valid {suffix[1:].upper()}: {fault}.")
-
+from freewill.domain.survey_texts import (
+    ADDED,
+    WHOLE,
+    SurveyTexts,
+    check_unlike,
+    checked_send_within,
+    listed,
+    message_bytes,
+)
+from freewill.errors import SurveyError, printable, raised_as, several, shown, why
 
 SURVEY_VERSION = 1
 WORDED_VERSION = 2
@@ -172,61 +145,6 @@ def named_mechanisms(survey: Spec) -> tuple[dict[str, Mechanism], dict[str, str]
     return named, described
 
 
-MOST_SECONDS = 7 * 24 * 3600
-"""Within which a report is sent: a week."""
-_ID = "0" * 32
-
-
-def message_bytes(menus: Mapping[str, Mapping[str, Mechanism]]) -> int:
-    """Return how long messages are: as long as the longest, from what each question offers.
-
-    A survey of one question has one without a name.
-
-    >>> import freewill as fw
-    >>> votes = fw.Categorical(["None", "Liberal Democrats"])
-    >>> message_bytes({"": {"open": fw.Identity(votes), "protected": fw.KRR(votes, 1.0)}})
-    100
-    """
-    rows = {name: max(map(_longest, menu.items()), key=len) for name, menu in menus.items()}
-    whole: Any = {"mechanism": rows, "value": dict.fromkeys(rows, ""), "report_id": _ID}
-    if [*rows] == [""]:
-        whole |= {"mechanism": rows[""], "value": ""}
-    return len(written_json(whole))
-
-
-def _longest(offer: tuple[str, Mechanism]) -> str:
-    """Return as many letters as name and report take: JSON writes one of their bytes as one."""
-    name, mechanism = offer
-    longest = getattr(mechanism.output_space, "longest", None)
-    if longest is None:
-        raise SurveyError(
-            f"mechanism {name!r}: nobody knows how long its reports are, and by their length they "
-            f"would tell what they are. Give {type(mechanism.output_space).__name__} a `longest`: "
-            f"docs/new-mechanism.md."
-        )
-    return "0" * (len(written_json(name)) - 2 + int(longest))
-
-
-def checked_send_within(given: Any) -> int | None:
-    """Return within how many seconds a device sends, after checking it.
-
-    >>> checked_send_within(600), checked_send_within(None)
-    (600, None)
-    >>> checked_send_within(0)
-    Traceback (most recent call last):
-    freewill.errors.SurveyError: send_within=0: must be an integer >= 1.
-    """
-    if given is None:
-        return None
-    with raised_as(SurveyError):
-        seconds = checked_integer("send_within", given, 1)
-    if seconds > MOST_SECONDS:
-        raise SurveyError(
-            f"send_within={shown(given)}: must be at most {MOST_SECONDS:,} seconds, a week."
-        )
-    return seconds
-
-
 @dataclass(frozen=True)
 class Survey(SurveyTexts, Presented):
     """An alphabet and the mechanisms that people choose from, each under a name.
@@ -314,7 +232,8 @@ class Survey(SurveyTexts, Presented):
             checked_text(text, f"description of {name!r}:", LONGEST_TEXT, SurveyError)
         within = checked_send_within(self.send_within)
         vars(self).update(descriptions=MappingProxyType(described), send_within=within)
-        self._check_added(self.alphabet, self._called)
+        # Of several questions, each has names of its own.
+        self._check_added(self.alphabet, () if isinstance(self, Questionnaire) else self.mechanisms)
 
     def __hash__(self) -> int:
         return hash(tuple((name, mechanism.id) for name, mechanism in self.mechanisms.items()))
@@ -328,11 +247,6 @@ class Survey(SurveyTexts, Presented):
     def cover(self) -> Cover | None:
         """The cover of the choices, where which mechanism is used is drawn, too (`fw.Cover`)."""
         return self.mechanisms if isinstance(self.mechanisms, Cover) else None
-
-    @property
-    def _called(self) -> Iterable[str]:
-        """The names of mechanisms that people are shown."""
-        return self.mechanisms
 
     def find(self, name: str) -> Mechanism:
         """Return the mechanism of this name or id."""
@@ -350,7 +264,8 @@ class Survey(SurveyTexts, Presented):
     @property
     def message_bytes(self) -> int:
         """How many bytes each message has by which a device sends a report (`Device.message`)."""
-        return message_bytes({"": self.mechanisms})
+        asked = self.questions if isinstance(self, Questionnaire) else {"": self}
+        return message_bytes({name: own.mechanisms for name, own in asked.items()})
 
     def __str__(self) -> str:
         head = [printable(text, LONGEST_TEXT) for text in (self.title, self.question) if text]
@@ -445,8 +360,6 @@ class Survey(SurveyTexts, Presented):
         True
         """
         if isinstance(spec, dict) and spec.get(HEAD) == QUESTIONS_VERSION:
-            from freewill.domain.questionnaire import questionnaire_from_spec  # noqa: PLC0415
-
             return questionnaire_from_spec(spec)
         fault = next(faults(spec), "")
         if fault:
@@ -490,8 +403,160 @@ class Survey(SurveyTexts, Presented):
         content = json.dumps(self.for_devices(), indent=2, allow_nan=False).encode() + b"\n"
         advice = "Nothing was written, for nothing could read it. Take a coarser alphabet."
         refuse_beyond(SURVEY_FILE_BYTES, len(content), f"survey {path}", advice, SurveyError)
-        try:
-            with whole_file(path) as part:
-                part.write_bytes(content)
-        except OSError as error:
-            raise SurveyError(f"{path} cannot be written: {why(error)}.") from None
+        with whole_file(path, error=SurveyError) as part:
+            part.write_bytes(content)
+
+
+ANSWERS = "answers"
+"""The name of the one mechanism by which whole questionnaires are reported and counted."""
+_FIELDS = (HEAD, "title", *WHOLE, "translations", "questions", "weights", "send_within")
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Questionnaire(Survey):
+    """Several questions, each a survey of its own, that one person answers together.
+
+    For every question a person chooses a mechanism, or `fw.Silent`, where it is on offer. The
+    answers of one person stand in one report (`fw.Asked`), so that joint distributions can be
+    estimated. `weights` are those of `fw.Product`, `texts` what `SurveyTexts` has for the whole.
+
+    >>> import freewill as fw
+    >>> ages, modes = fw.Linear(0, 99), fw.Categorical(["car", "bus", "bicycle"])
+    >>> age = fw.Survey(ages, {"careful": fw.Geometric(ages, 0.1), "no answer": fw.Silent(ages)})
+    >>> commute = fw.Survey(modes, {"careful": fw.KRR(modes, 1.0), "open": fw.KRR(modes, 4.0)})
+    >>> both = fw.Questionnaire({"age": age, "commute": commute}, title="How we travel")
+    >>> print(both)
+    How we travel
+    age 0..99 x commute 3 labels, 2 questions
+      age      careful, no answer
+      commute  careful, open
+    >>> print(both.chosen(age="no answer", commute="open"))
+    each(age silent, commute k-rr(epsilon=4))
+    """
+
+    questions: Mapping[str, Survey] = field(default_factory=dict)
+
+    def __init__(
+        self,
+        questions: Mapping[str, Survey],
+        title: str | None = None,
+        weights: Mapping[str, float] | None = None,
+        send_within: int | None = None,
+        **texts: Any,
+    ) -> None:
+        if not isinstance(questions, Mapping) or not questions:
+            raise SurveyError(f"questions={shown(questions)}: expected surveys by their names.")
+        for name, own in questions.items():
+            if not isinstance(own, Survey) or isinstance(own, Questionnaire):
+                raise SurveyError(
+                    f"question {shown(name)} is {shown(own)}: expected a fw.Survey of one question."
+                )
+            for field_name in ("send_within", *WHOLE):
+                if getattr(own, field_name) is not None:
+                    raise SurveyError(_whole(name, field_name))
+            for called in own.mechanisms:
+                if JOINED in called:
+                    raise SurveyError(
+                        f"question {name!r}, mechanism {called!r}: {JOINED!r} stands between the "
+                        f"names of what was chosen, and cannot be part of one. Rename it."
+                    )
+        _check_differ(questions)
+        with raised_as(SurveyError):
+            alphabets = {name: own.alphabet for name, own in questions.items()}
+            product = Product(alphabets, weights=weights)
+            asked = Asked(product, {name: own.mechanisms for name, own in questions.items()})
+        vars(self)["questions"] = MappingProxyType(dict(questions))
+        if "background" in texts:
+            raise SurveyError("a background of several questions: give it to the one of a map.")
+        super().__init__(product, {ANSWERS: asked}, title, send_within=send_within, **texts)
+
+    @property
+    def asked(self) -> Asked:
+        """The mechanism by which all answers of a person are reported."""
+        asked: Any = self.mechanisms[ANSWERS]
+        return asked  # type: ignore[no-any-return]
+
+    def chosen(self, choices: Mapping[str, str] | None = None, /, **named: str) -> Any:
+        """Return the mechanism of a person who chose so, by the names on offer."""
+        return self.asked.at({**(choices or {}), **named})
+
+    __hash__ = Survey.__hash__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = (dict(self.questions), self.title, self._weights, self.send_within)
+        return partial(Questionnaire, **self._added()), given
+
+    def __str__(self) -> str:
+        head = [printable(self.title)] if self.title else []
+        wide = max(map(len, self.questions))
+        covers = {n: f", {own.cover}" if own.cover else "" for n, own in self.questions.items()}
+        lines = [
+            f"  {n:<{wide}}  {', '.join(own.mechanisms)}{covers[n]}"
+            for n, own in self.questions.items()
+        ]
+        return "\n".join([*head, f"{self.alphabet}, {several(len(lines), 'question')}", *lines])
+
+    def _spec(self, **more: bool) -> Spec:
+        # A list, for indices depend on the order, and names in an object have none.
+        questions = [{"name": name, **own._spec(**more)} for name, own in self.questions.items()]
+        for question in questions:
+            del question[HEAD]
+            question.pop("title", None)
+        fields = {HEAD: QUESTIONS_VERSION, "title": self.title, **self._added()}
+        fields |= {"questions": questions, "weights": self._weights}
+        fields["send_within"] = self.send_within
+        return {name: given for name, given in fields.items() if given is not None}
+
+    @property
+    def _weights(self) -> dict[str, float] | None:
+        weights = self.asked.alphabet.weights
+        return None if weights is None else dict(weights)
+
+
+def _check_differ(questions: Mapping[str, Survey]) -> None:
+    """Refuse questions that a device could not tell apart: it sends one report a question."""
+    asked: dict[str, str] = {}
+    for name, own in questions.items():
+        key = own.question_id or (own.question and f"question {same_words(own.question)}")
+        if key and key in asked:
+            raise SurveyError(
+                f"questions {asked[key]!r} and {name!r} ask the same, by their question_id or "
+                f"their words: a device would send one report for both. Give each a question_id "
+                f"of its own."
+            )
+        asked[key or ""] = name
+
+
+def questionnaire_from_spec(spec: Spec) -> Questionnaire:
+    """Rebuild a survey of several questions from its description, of version 3."""
+    unknown = sorted(map(str, spec.keys() - {*_FIELDS}))
+    questions = spec.get("questions")
+    if unknown or not isinstance(questions, list) or not questions:
+        fault = f"unknown field {shown(unknown[0])}" if unknown else f"questions={shown(questions)}"
+        raise SurveyError(
+            f'{fault}: expected {{"{HEAD}": {QUESTIONS_VERSION}, "questions": [{{"name": "age", '
+            f'"alphabet": ..., "mechanisms": ...}}, ...]}} and, if you like, title and weights. '
+            f"See docs/surveys.md."
+        )
+    named: dict[str, Survey] = {}
+    for place, entry in enumerate(questions, start=1):
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+            raise SurveyError(
+                f"question {place} is {shown(entry)}: expected an object with a name."
+            )
+        name = entry["name"]
+        if name in named:
+            raise SurveyError(f"question {name!r} comes twice: names must differ.")
+        own = {key: given for key, given in entry.items() if key != "name"}
+        for whole in ("title", "send_within", *WHOLE, HEAD):
+            if whole in own:
+                raise SurveyError(_whole(name, whole))
+        with raised_as(SurveyError, f"question {name!r}: "):
+            named[name] = Survey.from_spec({HEAD: 2, **own})
+    texts = {field: spec[field] for field in (*WHOLE, "translations") if field in spec}
+    given = (spec.get("title"), spec.get("weights"), spec.get("send_within"))
+    return Questionnaire(named, *given, **texts)
+
+
+def _whole(name: str, field: str) -> str:
+    return f"question {name!r} has {field!r}, which the whole survey has."

@@ -69,7 +69,7 @@ def verify_log(entries: Sequence[Mapping[str, Any]], head: str | None = None) ->
                 f"changed after it was written. Do not answer, and tell others what you see."
             )
         heads.append(_hash(dict(entry)))
-    if head is not None and head != heads[-1]:
+    if head is not None and (not isinstance(head, str) or head != heads[-1]):
         raise SurveyError(
             f"the log of surveys ends with the head {shown(heads[-1])}, and {shown(head)} was "
             f"expected: it is not the log that was seen elsewhere, or entries are missing."

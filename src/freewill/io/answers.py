@@ -8,7 +8,7 @@ are read into records, which are counted as they come.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -23,13 +23,12 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Silent
 from freewill.domain.outputs import Reason
 from freewill.domain.packed_outputs import Either
-from freewill.domain.questionnaire import ANSWERS, Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import ANSWERS, Questionnaire, Survey
 from freewill.errors import ReportError, closest, raised_as, several
 from freewill.io import rows
 from freewill.io.decoding import Refusals, SentReader, counts_in, longest_report, unmarked
 from freewill.io.engines.base import Table
-from freewill.io.rows import LONGEST_SHOWN, MECHANISM, REPORT, REPORT_ID, VALUE, Columns, Pair
+from freewill.io.rows import LONGEST_SHOWN, MECHANISM, REPORT, REPORT_ID, VALUE, Columns
 from freewill.stats.evidence import Evidence, assemble
 from freewill.stats.groups import grouped
 
@@ -72,20 +71,18 @@ class AnswerColumns(Columns):
         return cls(limits, questions)
 
     @cached_property
+    def fields(self) -> Sequence[Sequence[str]]:  # type: ignore[override]
+        """The columns of each question."""
+        kinds = (MECHANISM, REPORT, VALUE)
+        return [[f"{kind}{POINT}{question}" for kind in kinds] for question in self.questions]
+
+    @cached_property
     def inner(self) -> Mapping[str, str]:  # type: ignore[override]
         """By the name of each column in files, its name in queries, which has no point."""
         own = {name: name for name in (MECHANISM, REPORT_ID)}
-        for place, question in enumerate(self.questions):
-            own |= {
-                f"{kind}{POINT}{question}": f"{kind}_{place}" for kind in (MECHANISM, REPORT, VALUE)
-            }
+        for place, names in enumerate(self.fields):
+            own |= {name: f"{name.partition(POINT)[0]}_{place}" for name in names}
         return own
-
-    @cached_property
-    def pairs(self) -> tuple[Pair, ...]:  # type: ignore[override]
-        """The report and the value of each question."""
-        places = range(len(self.questions))
-        return tuple((f"{REPORT}_{place}", f"{VALUE}_{place}") for place in places)
 
     @property
     def longest(self) -> int:
@@ -103,13 +100,13 @@ class AnswerColumns(Columns):
             f"like, report_id"
         )
 
+    def hint(self, there: Sequence[str]) -> str:
+        """Return what questions have columns."""
+        return " A question that stays unanswered has its columns too, with a silent mechanism."
+
     def check(self, given: Iterable[str], what: str) -> None:
         """Refuse a table without the columns of each question, or with those of another one."""
         there = list(given)
-        for name in self.names:
-            alike = [other for other in there if other.lower() == name.lower()]
-            if len(alike) > 1:
-                rows.refuse_alike(what, alike)
         for name in there:
             kind, _, question = name.partition(POINT)
             if kind in (MECHANISM, REPORT, VALUE) and question and question not in self.questions:
@@ -118,18 +115,7 @@ class AnswerColumns(Columns):
                     f"{question!r}: expected {', '.join(self.questions)}. Is it the right survey? "
                     f"If it is, rename or leave out the column.{closest(question, self.questions)}"
                 )
-        for question in self.questions:
-            name, report, value = (f"{k}{POINT}{question}" for k in (MECHANISM, REPORT, VALUE))
-            if report in there and value in there:
-                rows.refuse_both(what, report, value)
-            missing = [] if name in there or MECHANISM in there else [name]
-            missing += [] if report in there or value in there else [report]
-            if missing:
-                raise ReportError(
-                    f"{what} has no column {missing[0]!r}: it has {rows.in_a_few_letters(there)}. "
-                    f"Expected {self.expected}. A question that stays unanswered has its columns "
-                    f"too, with a silent mechanism."
-                )
+        super().check(there, what)
 
     def read(self, frame: Any, what: str, folders: Mapping[str, str] | None = None) -> Any:
         """Return rows whose report is the text of all answers."""
@@ -343,7 +329,7 @@ class AnswerCounting:
             queries = [rows.counted(query) for query in queries]
         else:
             queries = [query.select(MECHANISM, REPORT) for query in queries]
-        return [table.telling(query, self.add, self.columns.longest) for query in queries]
+        return [partial(table.tell, query, self.add, self.columns.longest) for query in queries]
 
     def add(self, batch: Any) -> None:
         """Count a batch of (report[, count]) that `AnswerColumns` made."""

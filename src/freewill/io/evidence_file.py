@@ -30,17 +30,10 @@ from freewill.domain.alphabets.product import alphabet_from_spec
 from freewill.domain.mechanisms.asked import Asked
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.registry import from_spec, portable_alphabet, portable_spec
-from freewill.errors import (
-    EvidenceError,
-    FreewillError,
-    first_line,
-    raised_as,
-    several,
-    shown,
-    why,
-)
+from freewill.errors import EvidenceError, FreewillError, first_line, raised_as, several, shown
 from freewill.io.files import EVIDENCE_KEY, type_family
 from freewill.io.parquet_pages import refuse_bombs
+from freewill.stats import groups
 from freewill.stats.collect import refuse_impossible
 from freewill.stats.evidence import (
     Evidence,
@@ -50,18 +43,6 @@ from freewill.stats.evidence import (
     checked_parts,
     refuse_nobody,
     with_periods,
-)
-from freewill.stats.groups import (
-    HELD_BYTES,
-    Block,
-    Group,
-    Stream,
-    Summaries,
-    Work,
-    ahead,
-    gathered,
-    grouped,
-    summarising,
 )
 from freewill.stats.marginals import folded, unfolded
 
@@ -104,15 +85,6 @@ class Part:
     prefix: str
 
 
-@dataclass(frozen=True)
-class Head:
-    """What the head of a file says; `periods` is one part without days where there are none."""
-
-    alphabet: Alphabet
-    periods: tuple[Part, ...]
-    parts: Parts
-
-
 def save_evidence(evidence: Evidence, path: str | Path) -> None:
     """Write evidence to a Parquet file: a row for each mechanism (its id) and output, with a count.
 
@@ -141,33 +113,30 @@ def save_evidence(evidence: Evidence, path: str | Path) -> None:
     parts = [("", evidence)]
     if evidence.periods:
         parts = [(prefix_of(n), period.evidence) for n, period in enumerate(evidence.periods)]
-    try:
-        with (
-            whole_file(path) as part,
-            parquet.ParquetWriter(
-                part,
-                schema,
-                compression="zstd",
-                write_page_checksum=True,
-                # Wide bits hardly repeat; and of values as they are, their bytes are known.
-                use_dictionary=["mechanism"],
-            ) as file,
-        ):
-            for prefix, own in parts:
-                for block in gathered(own.blocks()):
-                    space, rows = mechanisms[block.mechanism].output_space, len(block.outputs)
-                    filled = {
-                        "mechanism": pa.repeat(pa.scalar(prefix + block.mechanism), rows),
-                        space.column: space.encode(block.outputs),
-                        "count": pa.array(block.numbers),
-                    }
-                    columns = [filled.get(f.name, pa.nulls(rows, f.type)) for f in schema]
-                    file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
-    except OSError as error:
-        raise EvidenceError(f"{path} cannot be written: {why(error)}.") from None
+    with (
+        whole_file(path, error=EvidenceError) as part,
+        parquet.ParquetWriter(
+            part,
+            schema,
+            compression="zstd",
+            write_page_checksum=True,
+            # Wide bits hardly repeat; and of values as they are, their bytes are known.
+            use_dictionary=["mechanism"],
+        ) as file,
+    ):
+        for prefix, own in parts:
+            for block in groups.gathered(own.blocks()):
+                space, rows = mechanisms[block.mechanism].output_space, len(block.outputs)
+                filled = {
+                    "mechanism": pa.repeat(pa.scalar(prefix + block.mechanism), rows),
+                    space.column: space.encode(block.outputs),
+                    "count": pa.array(block.numbers),
+                }
+                columns = [filled.get(f.name, pa.nulls(rows, f.type)) for f in schema]
+                file.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
 
 
-def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
+def load_evidence(path: str | Path, hold: int = groups.HELD_BYTES) -> Evidence:
     """Read evidence written by `save_evidence`, checking all of it again.
 
     Reports that do not repeat stay in the file if they are more than `hold` bytes: a solver then
@@ -186,18 +155,17 @@ def load_evidence(path: str | Path, hold: int = HELD_BYTES) -> Evidence:
     checked_hold(hold, EvidenceError)
     with _explained(path):
         with parquet.ParquetFile(path, **_OPENING) as file:
-            head = head_of(path, file.schema_arrow)
-            entries = [entry for part in head.periods for entry in part.entries]
+            alphabet, parts, own = head_of(path, file.schema_arrow)
+            entries = [entry for part in parts for entry in part.entries]
             check_types(file.schema_arrow, entries)
             refuse_bombs(path)
             check_rows(file.metadata.num_rows, entries)
         stays = sum(entry.bytes for entry in entries if is_wide(entry.mechanism)) > hold
-        bodies = [_loaded(path, head.alphabet, part, stays=stays) for part in head.periods]
+        bodies = [_loaded(path, alphabet, part, stays=stays) for part in parts]
         evidence = bodies[0]
-        if head.periods[0].start is not None:
-            triples = zip(head.periods, bodies, strict=True)
-            periods = [(part.start, part.end, body) for part, body in triples]
-            evidence = with_periods(periods, head.parts)
+        if parts[0].start is not None:
+            pairs = zip(parts, bodies, strict=True)
+            evidence = with_periods([(part.start, part.end, body) for part, body in pairs], own)
         refuse_impossible(evidence.groups)
     return evidence
 
@@ -207,9 +175,9 @@ def _loaded(path: Path, alphabet: Alphabet, part: Part, *, stays: bool) -> Evide
     mechanisms = {entry.mechanism.id: entry.mechanism for entry in part.entries}
     wide = {key: one for key, one in mechanisms.items() if is_wide(one)}
     left = EvidenceFile(str(path), wide if stays else {}, part.prefix)
-    streamed = Summaries({})
+    streamed = groups.Summaries({})
     if left.mechanisms:
-        (streamed,) = left.map(summarising(wide))
+        (streamed,) = left.map(groups.summarising(wide))
     here = {key: m for key, m in mechanisms.items() if key not in streamed.summaries}
     blocks: dict[str, list[tuple[Any, Any]]] = {key: [] for key in mechanisms}
     coming = {entry.mechanism.id: entry.outputs for entry in part.entries}
@@ -218,18 +186,18 @@ def _loaded(path: Path, alphabet: Alphabet, part: Part, *, stays: bool) -> Evide
         if coming[block.mechanism] < 0:
             raise ValueError(f"more outputs of {mechanisms[block.mechanism]} than it says")
         blocks[block.mechanism].append((block.outputs, block.counts))
-    groups = []
+    every = []
     for entry in part.entries:
         mechanism = entry.mechanism
-        group = grouped(mechanism, blocks[mechanism.id], entry.name)
+        group = groups.grouped(mechanism, blocks[mechanism.id], entry.name)
         summary = streamed.summaries.get(mechanism.id)
         if summary is not None:
-            stream = Stream(left, mechanism, summary.seen.people, summary.rows, summary)
-            group = Group(mechanism, None, (stream,), entry.name)
+            stream = groups.Stream(left, mechanism, summary.seen.people, summary.rows, summary)
+            group = groups.Group(mechanism, None, (stream,), entry.name)
         if (group.rows, group.people) != (entry.outputs, entry.people):
             raise ValueError(f"{several(group.rows, 'output')} of {mechanism}, not as it says")
-        groups.append(group)
-    return unfolded(assemble(alphabet, groups, part.parts))
+        every.append(group)
+    return unfolded(assemble(alphabet, every, part.parts))
 
 
 @dataclass(frozen=True)
@@ -242,18 +210,18 @@ class EvidenceFile:
     """Of the ids of a period's mechanisms."""
     held: ClassVar[bool] = False
 
-    def map(self, work: Work) -> Iterator[Any]:
+    def map(self, work: groups.Work) -> Iterator[Any]:
         """Do the work here, while the rows stream by."""
         yield work(self)
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[groups.Block]:
         """Yield the rows as they stream by."""
         return iter(self)
 
-    def __iter__(self) -> Iterator[Block]:
-        return ahead(gathered(self._blocks()))
+    def __iter__(self) -> Iterator[groups.Block]:
+        return groups.ahead(groups.gathered(self._blocks()))
 
-    def _blocks(self) -> Iterator[Block]:
+    def _blocks(self) -> Iterator[groups.Block]:
         mechanisms = {self.prefix + key: one for key, one in self.mechanisms.items()}
         used = {mechanism.output_space.column for mechanism in self.mechanisms.values()}
         columns = ["mechanism", *used, "count"]
@@ -310,7 +278,7 @@ def _row_groups(metadata: Any, prefix: str) -> list[int]:
     return some
 
 
-def _block(batch: Any, mechanism: Mechanism) -> Block:
+def _block(batch: Any, mechanism: Mechanism) -> groups.Block:
     """Read rows of one mechanism."""
     space = mechanism.output_space
     column, numbers = batch.column(space.column), batch.column("count")
@@ -321,7 +289,7 @@ def _block(batch: Any, mechanism: Mechanism) -> Block:
     people = counts.dtype == np.int64 and counts.min() >= 1 and counts.max() <= MOST_PEOPLE
     if not (good.all() and people):
         raise ValueError(f"an output or a count that {mechanism} cannot have")
-    return Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
+    return groups.Block(mechanism.id, outputs, None if (counts == 1).all() else counts)
 
 
 @contextmanager
@@ -422,8 +390,8 @@ def refuse_vast_attributes(alphabet: Alphabet) -> None:
         refuse_vast(own, EvidenceError)
 
 
-def head_of(path: str | Path, schema: Any) -> Head:
-    """Read the head of a file, of any version."""
+def head_of(path: str | Path, schema: Any) -> tuple[Alphabet, list[Part], Parts]:
+    """Read the head of a file, of any version: one part without days where there are no periods."""
     if not is_evidence_schema(schema):
         raise EvidenceError(
             f"{path} is a Parquet file but not evidence: it has the columns "
@@ -436,7 +404,7 @@ def head_of(path: str | Path, schema: Any) -> Head:
     if version == 1:
         listed = zip(head["mechanisms"], head["outputs"], head["people"], strict=True)
         entries = tuple(Entry(from_spec(spec), "", *numbers) for spec, *numbers in listed)
-        return Head(alphabet, (Part(None, None, entries, frozenset(), ""),), frozenset())
+        return alphabet, [Part(None, None, entries, frozenset(), "")], frozenset()
     if version not in (EVIDENCE_VERSION, FOLDED_VERSION, PERIODS_VERSION):
         raise EvidenceError(
             f"{path} is evidence of version {version}; this release reads versions up to "
@@ -446,15 +414,15 @@ def head_of(path: str | Path, schema: Any) -> Head:
     parts = checked_parts(head.get("parts"))
     if version == PERIODS_VERSION:
         by_place = dict(enumerate(mechanisms))
-        periods = tuple(_period(one, n, by_place) for n, one in enumerate(head["periods"]))
+        periods = [_period(one, n, by_place) for n, one in enumerate(head["periods"])]
         if not periods:
             raise ValueError("no period")
-        return Head(alphabet, periods, parts)
+        return alphabet, periods, parts
     entries = tuple(
         Entry(mechanism, entry["name"], entry["outputs"], entry["people"])
         for mechanism, entry in zip(mechanisms, head["mechanisms"], strict=True)
     )
-    return Head(alphabet, (Part(None, None, entries, parts, ""),), parts)
+    return alphabet, [Part(None, None, entries, parts, "")], parts
 
 
 def _period(described: Any, number: int, mechanisms: Mapping[int, Mechanism]) -> Part:

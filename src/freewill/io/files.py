@@ -43,7 +43,6 @@ _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _HEAD_BYTES, _CHUNK_BYTES = 1 << 16, 1 << 19
 _BLANKS = b" \t\r\v\f"
 """What a line of NDJSON may have beside its object."""
-_WORD = np.dtype("<u8")
 
 
 @dataclass(frozen=True)
@@ -251,7 +250,7 @@ def separator_of(head: str, names: Collection[str]) -> str:
 def csv_rows(path: str | Path, header: bool = True) -> int:
     """Count the rows of a CSV: lines that are not empty, line breaks within quotes aside.
 
-    O(bytes), in one pass of constant memory: 0.3 ns a byte, 0.7 ns where there are quotes.
+    O(bytes), in one pass of constant memory: 0.3 ns a byte, 1 ns where there are quotes.
     """
     rows, filled, inside = 0, False, False
     for chunk in _chunks(path):
@@ -260,7 +259,9 @@ def csv_rows(path: str | Path, header: bool = True) -> int:
             # Of a return and a line feed, one ends the line and the other one an empty line.
             ends |= _places(chunk, b"\r")
         if inside or b'"' in chunk:
-            within = _odd_so_far(_places(chunk, b'"'), inside)
+            # Behind an odd number of quotes.
+            odd = np.bitwise_xor.accumulate(_places(chunk, b'"').view(np.uint8)).view(np.bool_)
+            within = odd ^ inside
             ends &= ~within
             inside = bool(within[-1])
         more, filled = _rows(ends, filled)
@@ -306,21 +307,3 @@ def _rows(ends: BoolArray, filled: bool) -> tuple[int, bool]:
         return 0, filled
     after_the_first = np.count_nonzero(ends[1:] > ends[:-1])
     return int(after_the_first) + bool(ends[0] and filled), not ends[-1]
-
-
-def _odd_so_far(marks: BoolArray, odd: bool) -> BoolArray:
-    """Say for each place whether the marks up to it are odd in number, after those before.
-
-    >>> _odd_so_far(np.array([False, True, False, True, False]), False).astype(int)
-    array([0, 1, 1, 0, 0])
-    """
-    bits = np.packbits(marks, bitorder="little")
-    words = np.zeros(-(-len(bits) // 8), _WORD)
-    words.view(np.uint8)[: len(bits)] = bits
-    # Sums modulo 2 within each word by doubling the reach of a shift, then from word to word.
-    for shift in (1, 2, 4, 8, 16, 32):
-        words ^= words << np.array(shift, _WORD)
-    last = np.bitwise_xor.accumulate(words >> np.array(63, _WORD))
-    words[1:] ^= -last[:-1]
-    odd_places = np.unpackbits(words.view(np.uint8), count=len(marks), bitorder="little")
-    return odd_places.view(np.bool_) ^ odd

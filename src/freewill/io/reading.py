@@ -11,25 +11,15 @@ from typing import Any, TypeAlias
 
 from freewill.core.types import Counter, checked_hold
 from freewill.domain.outputs import Reason
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import ReportError, several, shown
 from freewill.io import rows
 from freewill.io.answers import AnswerCounting
 from freewill.io.copies import parts_in
 from freewill.io.decoding import Decoder, Invalid, Refusals
 from freewill.io.engines.base import Kept, Table, engine_for, opened
+from freewill.stats import groups
 from freewill.stats.evidence import Evidence, assemble, own_part
-from freewill.stats.groups import (
-    HELD_BYTES,
-    Block,
-    Group,
-    Held,
-    Source,
-    Stream,
-    Summaries,
-    summarising,
-)
 
 
 def counting_of(
@@ -55,14 +45,14 @@ class SurveyCounting:
         self.columns, self.spelling = self._wide.columns, self._wide.spelling
         self.refusals = Refusals()
         self._counters: dict[str, Counter] = {}
-        self._groups: list[Group] = []
+        self._wide_groups: list[groups.Group] = []
 
     def works(self, table: Table, source: Any) -> list[Callable[[], Any]]:
         """Count what repeats, and look at the rest once."""
         queries = self._queries(table)
-        counted = [table.telling(query, self.add, self._wide.longest) for query in queries]
+        counted = [partial(table.tell, query, self.add, self._wide.longest) for query in queries]
         if not self._wide.by_id:
-            return counted
+            return [*counted]
         kept = table.session.keep(source, table, self._wide)
         return [*counted, partial(self._look, kept)]
 
@@ -94,36 +84,40 @@ class SurveyCounting:
     def _look(self, source: Kept) -> None:
         """Look at the reports that do not repeat; bring few ones here, leave many there."""
         wide = self._wide
-        summary: Summaries = reduce(add, source.map(summarising(wide.by_id)), Summaries({}))
+        summary: groups.Summaries = reduce(
+            add, source.map(groups.summarising(wide.by_id)), groups.Summaries({})
+        )
         self.refusals.merge(summary.refused)
         summaries = summary.summaries
         if sum(part.bytes for part in summaries.values()) > self._hold:
-            sources: dict[str, Source] = dict.fromkeys(summaries, source.at_rest())
+            sources: dict[str, groups.Source] = dict.fromkeys(summaries, source.at_rest())
         else:
             # At rest it is read in order, so that estimates are the same to the last digit.
-            blocks: dict[str, list[Block]] = {}
+            blocks: dict[str, list[groups.Block]] = {}
             for block in source.at_rest().blocks():
                 blocks.setdefault(block.mechanism, []).append(block)
-            sources = {key: Held(tuple(own)) for key, own in blocks.items()}
+            sources = {key: groups.Held(tuple(own)) for key, own in blocks.items()}
             source.close()
         for key, part in summaries.items():
-            stream = Stream(sources[key], wide.by_id[key], part.seen.people, part.rows, part)
-            self._groups.append(Group(wide.by_id[key], None, (stream,), self._survey.names[key]))
+            stream = groups.Stream(sources[key], wide.by_id[key], part.seen.people, part.rows, part)
+            self._wide_groups.append(
+                groups.Group(wide.by_id[key], None, (stream,), self._survey.names[key])
+            )
 
     def evidence(self) -> tuple[Evidence, int]:
         """Return the evidence of all mechanisms, without reports that no value can lead to."""
-        groups = []
+        every = []
         for key, counter in self._counters.items():
             mechanism, name = self._survey.find(key), self._survey.names[key]
-            group = Group(mechanism, counter.result(), name=name)
+            group = groups.Group(mechanism, counter.result(), name=name)
             fine = group.possible
             if group.table is not None and not fine.all():
                 outputs, counts = group.table
                 column = mechanism.output_space.encode(outputs)
                 self.refusals.add(Reason.IMPOSSIBLE, name, column, counts, ~fine)
-                group = Group(mechanism, (outputs[fine], counts[fine]), name=name)
-            groups.append(group)
-        return assemble(self._survey.alphabet, [*groups, *self._groups]), 0
+                group = groups.Group(mechanism, (outputs[fine], counts[fine]), name=name)
+            every.append(group)
+        return assemble(self._survey.alphabet, [*every, *self._wide_groups]), 0
 
 
 Show: TypeAlias = Callable[[float], None]
@@ -175,7 +169,7 @@ def read(
     engine: str = "duckdb",
     strict: bool = False,
     show: Show | None = None,
-    hold: int = HELD_BYTES,
+    hold: int = groups.HELD_BYTES,
     of: str | Sequence[str] | None = None,
 ) -> Reading:
     """Read reports into evidence, and tell how many rows were duplicates or invalid.
@@ -234,7 +228,7 @@ def read_reports(
     engine: str = "duckdb",
     strict: bool = False,
     show: Show | None = None,
-    hold: int = HELD_BYTES,
+    hold: int = groups.HELD_BYTES,
     of: str | Sequence[str] | None = None,
 ) -> Evidence:
     """Read reports into evidence, as `read` does; warn if rows were invalid.

@@ -40,15 +40,6 @@ _WHOLE = rf"^({PREFIX}-?)?[0-9]+\.0{{1,20}}$"
 _SHOWN_NAMES, _LONGEST_NAME = 8, 40
 
 
-def refuse_alike(what: str, alike: Sequence[str]) -> None:
-    """Refuse columns that differ in capitals alone."""
-    # Engines do not tell capitals apart: which of the columns they took would be chance.
-    raise ReportError(
-        f"{what} has the columns {' and '.join(map(repr, alike))}: expected one. Rename or "
-        f"leave out the other."
-    )
-
-
 def refuse_both(what: str, report: str, value: str) -> None:
     """Refuse a table whose rows have a report and a value: nobody can tell which counts."""
     raise ReportError(
@@ -281,9 +272,6 @@ def shortened(value: Any) -> str:
     return shown if len(shown) <= LONGEST_SHOWN else f"{shown[: LONGEST_SHOWN - 3]}..."
 
 
-Pair = tuple[str, str]
-
-
 @dataclass(frozen=True)
 class Columns:
     """The columns of reports on one question."""
@@ -292,8 +280,8 @@ class Columns:
     """By column, the bytes of the longest text that can be right."""
     inner: ClassVar[Mapping[str, str]] = {name: name for name in NAMES}
     """By the name of each column in files, its name in queries."""
-    pairs: ClassVar[tuple[Pair, ...]] = ((REPORT, VALUE),)
-    """Names in queries of columns of which a row has one: a report, or the same as a value."""
+    fields: ClassVar[Sequence[Sequence[str]]] = ((MECHANISM, REPORT, VALUE),)
+    """Columns of a mechanism and of what it reports: a report, or the same as a value."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -305,21 +293,30 @@ class Columns:
         """What a table has, in words."""
         return "mechanism and report (or value) and, if you like, report_id"
 
+    def hint(self, there: Sequence[str]) -> str:
+        """Return what may be the matter where a column is missing."""
+        return SEPARATED if len(there) == 1 else ""
+
     def check(self, given: Iterable[str], what: str) -> None:
         """Refuse a table or a file without the columns that reports need."""
         there = list(given)
-        for name in NAMES:
-            alike = [other for other in there if other.lower() == name]
+        for name in self.names:
+            alike = [other for other in there if other.lower() == name.lower()]
             if len(alike) > 1:
-                refuse_alike(what, alike)
-        if REPORT in there and VALUE in there:
-            refuse_both(what, REPORT, VALUE)
-        for name in (MECHANISM, REPORT):
-            if name not in there and not (name == REPORT and VALUE in there):
-                hint = SEPARATED if len(there) == 1 else ""
+                # Engines do not tell capitals apart: which they took would be chance.
                 raise ReportError(
-                    f"{what} has no column {name!r}: it has {in_a_few_letters(there)}. Expected "
-                    f"{self.expected}.{hint}"
+                    f"{what} has the columns {' and '.join(map(repr, alike))}: expected one. "
+                    f"Rename or leave out the other."
+                )
+        for name, report, value in self.fields:
+            if report in there and value in there:
+                refuse_both(what, report, value)
+            missing = [] if name in there or MECHANISM in there else [name]
+            missing += [] if report in there or value in there else [report]
+            if missing:
+                raise ReportError(
+                    f"{what} has no column {missing[0]!r}: it has {in_a_few_letters(there)}. "
+                    f"Expected {self.expected}.{self.hint(there)}"
                 )
 
     def read(self, frame: Any, what: str, folders: Mapping[str, str] | None = None) -> Any:

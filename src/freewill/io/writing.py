@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,8 @@ from freewill.domain.mechanisms.asked import JOINED
 from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.outputs import OutputSpace, Symbols
 from freewill.domain.packed_outputs import Bits
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
-from freewill.errors import FreewillError, ReportError, shown, why
+from freewill.domain.survey import Questionnaire, Survey
+from freewill.errors import FreewillError, ReportError, shown
 from freewill.io.answers import POINT, AnswerColumns
 from freewill.io.files import format_of
 from freewill.io.rows import MECHANISM, REPORT, VALUE
@@ -69,7 +67,7 @@ def write_reports(
         tables = _answers(parts, survey, schema)
     else:
         schema, tables = _reports(parts, survey, kind)
-    with _explained(path), whole_file(path) as part:
+    with whole_file(path, error=ReportError) as part:
         _write(part, kind, schema, tables)
 
 
@@ -106,14 +104,6 @@ def _in_json(column: Any) -> Any:
     encoded = column.dictionary_encode()
     quoted = pa.array([json.dumps(text) for text in encoded.dictionary.to_pylist()])
     return quoted.take(encoded.indices)
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ReportError(f"{path} cannot be written: {why(error)}.") from None
 
 
 def _pairs(

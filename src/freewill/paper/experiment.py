@@ -13,15 +13,15 @@ import numpy as np
 
 from freewill.core.files import checked_path, whole_file
 from freewill.core.progress import progress
-from freewill.core.texts import number, read_json
+from freewill.core.texts import number, parsed, read_json
 from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import Alphabet, encode_texts
 from freewill.domain.mechanisms.base import brief
-from freewill.domain.survey import Survey, parsed
+from freewill.domain.survey import Survey
 from freewill.errors import (
     ParameterError,
-    closest,
     first_line,
+    none_of,
     printable,
     raised_as,
     several,
@@ -68,8 +68,7 @@ class Experiment:
 def _experiment(content: Mapping[str, Any], path: Path, kind: type[Method]) -> Experiment:
     for name in content:
         if name not in _FIELDS:
-            expected = f"expected {', '.join(_FIELDS)}."
-            raise ParameterError(f"unknown field {shown(name)}: {expected}{closest(name, _FIELDS)}")
+            raise ParameterError(none_of("unknown field", name, _FIELDS))
     surveys = _surveys(content.get("surveys"), path.parent)
     alphabet = next(iter(surveys.values())).alphabet
     for name, survey in surveys.items():
@@ -80,12 +79,9 @@ def _experiment(content: Mapping[str, Any], path: Path, kind: type[Method]) -> E
             )
     truth = _truth(content.get("truth"), alphabet, path.parent)
     shares = content.get("shares", {})
-    unknown = [name for name in shares if name not in surveys] if isinstance(shares, dict) else [""]
-    if unknown:
-        raise ParameterError(
-            f"shares of {shown(unknown[0])}: expected a table for each survey that has some, such "
-            f"as [shares.{next(iter(surveys))}]."
-        )
+    for name in shares if isinstance(shares, dict) else [str(shares)]:
+        if name not in surveys:
+            raise ParameterError(none_of("shares of", name, surveys))
     settings = tuple(
         Own(name, survey, tuple(checked_shares(survey, shares.get(name)).values()), truth)
         for name, survey in surveys.items()

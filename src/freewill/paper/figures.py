@@ -58,7 +58,7 @@ def errors(
             _curve(axes, method, results, mixture.name)
         in_city = mixture.place == "city"
         plots.finish(axes, title, "people", "EMD (km)" if in_city else "EMD (steps of the line)")
-        _log(axes)
+        plots.log_axes(axes)
         if in_city:
             # Which city it is, so that no picture can pass for another.
             place = {"x": 0.985, "y": 0.97, "transform": axes.transAxes, "ha": "right", "va": "top"}
@@ -73,7 +73,7 @@ def curves(mixture: str, unit: str, methods: Sequence[Method], results: Results)
     for method in methods:
         _curve(axes, method, results, mixture)
     plots.finish(axes, "", "people", f"EMD ({unit})")
-    _log(axes)
+    plots.log_axes(axes)
     plots.legend(axes)
     return plots.figure_of(axes)
 
@@ -83,38 +83,17 @@ def _curve(axes: Axes, method: Method, results: Results, mixture: str) -> None:
     people = np.array([*curve])
     mean, deviation = np.array([*curve.values()]).reshape(-1, 2).T
     colour, marker = _PENS.get((method.estimator, method.post), _OTHERS[len(axes.lines) % 4])
-    axes.plot(
-        people,
-        mean,
-        # [IBU]R shares a panel with [IBU]M.
-        marker="v" if (method.estimator, method.way) == ("ibu", "R") else marker,
-        markersize=5.5,
-        markerfacecolor="white" if method.post == "normalise" else colour,
-        # Dashed for combined results, which never are the better ones.
-        linestyle="--" if method.way == "R" else "-",
-        linewidth=2.2 if method == GIBU else 1.6,
-        color=colour,
-        label=method.label,
-        zorder=3 if method == GIBU else 2,
-    )
+    looks: dict[str, Any] = {"color": colour, "label": method.label, "markersize": 5.5}
+    # [IBU]R shares a panel with [IBU]M.
+    looks["marker"] = "v" if (method.estimator, method.way) == ("ibu", "R") else marker
+    looks["markerfacecolor"] = "white" if method.post == "normalise" else colour
+    # Dashed for combined results, which never are the better ones.
+    looks["linestyle"] = "--" if method.way == "R" else "-"
+    width, order = (2.2, 3) if method == GIBU else (1.6, 2)
+    axes.plot(people, mean, linewidth=width, zorder=order, **looks)
     # A logarithmic axis has no place for a band that reaches 0.
     low = np.maximum(mean - deviation, mean / 5)
     axes.fill_between(people, low, mean + deviation, color=colour, alpha=0.15, linewidth=0)
-
-
-def _log(axes: Axes) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415
-
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    low, high = axes.get_ylim()
-    steps = (1.0,) if high / low > 200 else (1.0, 2.0, 5.0)
-    axes.yaxis.set_major_locator(LogLocator(subs=steps, numticks=20))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.grid(color=plots.FAINT, linewidth=0.8)
 
 
 def _pen(mixture: Mixture) -> dict[str, Any]:
@@ -146,7 +125,7 @@ def stopping(mixtures: Iterable[Mixture], results: Results, people: int) -> Figu
     plots.finish(left, "How far from the optimum", "delta", "gap (log-likelihood a person)")
     plots.finish(right, "What that does to the error", "delta", "EMD / EMD of the optimum")
     for axes in (left, right):
-        _log(axes)
+        plots.log_axes(axes)
         axes.xaxis.set_major_formatter("{x:.0e}")
         axes.set_xticks(sorted(deltas))
         axes.tick_params(axis="x", labelrotation=40)
@@ -166,6 +145,6 @@ def prices(settings: Iterable[Setting], results: Results) -> Figure:
     axes.axhline(1.0, color=plots.INK, linewidth=1.2, zorder=1)
     up = "squared l2 error / error without privacy"
     plots.finish(axes, "What privacy costs: GIBU over the error without privacy", "people", up)
-    _log(axes)
+    plots.log_axes(axes)
     axes.legend(fontsize=8.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return figure

@@ -131,7 +131,10 @@ def _crowd(path: Path, file: TextIO) -> Crowd:
         whole_rows = (row for row in table if len(row) == _SNAP_COLUMNS)
         return _city(path, _read_columns(path, whole_rows, 2, 3))
     heads = [head.strip().strip('"').lower() for head in first.split(",")]
-    latitude, longitude, count = (_find(heads, n) for n in (_LATITUDE, _LONGITUDE, COUNT))
+    latitude, longitude, count = (
+        next((heads.index(name) for name in names if name in heads), None)
+        for names in (_LATITUDE, _LONGITUDE, COUNT)
+    )
     if latitude is not None and longitude is not None:
         return _city(path, _read_columns(path, csv.reader(file), latitude, longitude))
     if len(heads) == 1:
@@ -143,10 +146,6 @@ def _crowd(path: Path, file: TextIO) -> Crowd:
         f"{path} has the columns {', '.join(heads)}: expected latitude and longitude, "
         f"or one column of values, with or without one named count."
     )
-
-
-def _find(heads: list[str], names: tuple[str, ...]) -> int | None:
-    return next((heads.index(name) for name in names if name in heads), None)
 
 
 def _read_columns(path: Path, rows: Iterable[list[str]], *places: int) -> FloatArray:

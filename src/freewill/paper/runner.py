@@ -114,19 +114,16 @@ class Forecast:
 
     def _hand_out(self) -> None:
         while self._queue and len(self._running) < self._workers:
-            self._start(self._queue.popleft())
-
-    def _start(self, cell: Cell) -> None:
-        self._waiting.subtract(cell.kinds)
-        self._running[cell] = self._clock()
+            cell = self._queue.popleft()
+            self._waiting.subtract(cell.kinds)
+            self._running[cell] = self._clock()
 
     def finish(self, cell: Cell, rows: Iterable[Row], seconds: float) -> None:
         """Note what a cell has cost: its rows in CPU time, and in all by the clock."""
-        if cell not in self._running:
+        if self._running.pop(cell, None) is None:
             # It began and ended between two looks.
             self._queue.remove(cell)
-            self._start(cell)
-        del self._running[cell]
+            self._waiting.subtract(cell.kinds)
         for method, row in zip(cell.methods, rows, strict=True):
             self.learn(method, row)
             self._cpu += row.all_cpu_seconds

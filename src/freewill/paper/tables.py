@@ -155,22 +155,19 @@ def post_processings(judgements: Iterable[Judgement], planned: Results) -> Table
     """
     words = {True: "projection", False: "normalisation", None: "undecided"}
     sizes = sorted({row.people for row in planned.rows})
+    ends = [*sizes[:1], *sizes[-1:]]
     rows: list[list[str]] = []
-    for judgement in judgements:
-        if len(judgement.entry.methods) < 2:
-            continue
-        project, normalise = judgement.entry.methods
-        for name in judgement.entry.mixtures:
-            ratios = [
-                ratio_of(planned, name, (normalise,), people, reference=project.name)
-                for people in (sizes[0], sizes[-1])
-            ]
-            last = ratios[-1]
-            better = _NOTHING if last is None or last.refused else words[last.larger]
-            title = f"{judgement.entry.column}, {MIXTURES[name].title}"
-            rows.append([title, *map(_number, ratios), better])
-    ends = [several(size, "person") for size in (sizes[0], sizes[-1])] if rows else []
-    return Table(["EMD normalised / projected", *ends, "better"], rows)
+    entries = (one.entry for one in judgements if len(one.entry.methods) == 2)
+    panels = [(entry, name) for entry in entries for name in entry.mixtures]
+    for entry, name in panels:
+        project, normalise = entry.methods[0].name, entry.methods[1:]
+        ratios = [ratio_of(planned, name, normalise, size, reference=project) for size in ends]
+        better = _NOTHING if not ratios[-1] or ratios[-1].refused else words[ratios[-1].larger]
+        title = f"{entry.column}, {MIXTURES[name].title}"
+        rows.append([title, *map(_number, ratios), better])
+    return Table(
+        ["EMD normalised / projected", *(several(size, "person") for size in ends), "better"], rows
+    )
 
 
 def _number(ratio: Ratio | None) -> str:
@@ -184,20 +181,16 @@ def whole(ratio: Ratio) -> str:
 
 def stops(mixtures: Iterable[Mixture], results: Results, people: int) -> Table:
     """Return, for algorithm 1 at each delta, its EMD over the optimum's and the gap it left."""
-    used = [m for m in EM if any(row.method == m.name for row in results.rows)]
+    run = {row.method for row in results.rows}
+    deltas = [m.delta for m in EM if m.delta is not None and m.name in run]
     rows = []
     for mixture in mixtures:
         gaps, ratios = stopped(mixture.name, results, people)
-        cells = [
-            f'{ratios[m.delta]:.2f}<div class="detail">{gaps[m.delta]:.0e}</div>'
-            if m.delta in ratios
-            else ""
-            for m in used
-            if m.delta is not None
-        ]
+        detail = '{:.2f}<div class="detail">{:.0e}</div>'
+        cells = (detail.format(ratios[d], gaps[d]) if d in ratios else "" for d in deltas)
         rows.append([mixture.title, *cells])
-    heads = ["EMD / EMD of the optimum", *(f"delta {m.delta:.0e}" for m in used)]
-    return Table(heads, rows if used else [])
+    heads = ["EMD / EMD of the optimum", *(f"delta {delta:.0e}" for delta in deltas)]
+    return Table(heads, rows if deltas else [])
 
 
 def race(mixtures: Iterable[Mixture], results: Results, people: int) -> Table:
@@ -229,13 +222,10 @@ def selections(results: Results, planned: Results, people: int) -> Table:
     """Return what each selection rule leaves to GIBU, and what [IBU]M and [INV]M make of it."""
     rows = []
     for mixture in sorted(SHOKRI, key=lambda mixture: mixture.place, reverse=True):
-        own = planned.curve(mixture.name, GIBU.name).get(people)
-        if own is not None:
+        if own := planned.curve(mixture.name, GIBU.name).get(people):
             unit = "km" if mixture.place == "city" else "steps"
             ratios = (ratio_of(results, mixture.name, m, people) for m in ((IBU_M,), INV_M))
-            cells = [
-                f"{whole(ratio)} {chip(ratio.word)}" if ratio else _NOTHING for ratio in ratios
-            ]
+            cells = (f"{whole(one)} {chip(one.word)}" if one else _NOTHING for one in ratios)
             rows.append([mixture.title, f"{own[0]:.3f} ± {own[1]:.3f} {unit}", *cells])
     return Table(["", "EMD of GIBU ± deviation", "[IBU]M / GIBU", "[INV]M / GIBU"], rows)
 

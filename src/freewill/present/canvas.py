@@ -147,6 +147,22 @@ def finish(
         axes.grid(axis=grid, color=FAINT, linewidth=0.8)
 
 
+def log_axes(axes: Axes) -> None:
+    """Make axes logarithmic, with numbers written out where powers of ten are for few people."""
+    from matplotlib.ticker import LogLocator, NullFormatter  # noqa: PLC0415
+
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter("{x:g}")
+    low, high = axes.get_ylim()
+    steps = (1.0, 2.0, 5.0) if high / low < 300 else (1.0,)
+    axes.yaxis.set_major_locator(LogLocator(subs=steps, numticks=20))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_formatter(NullFormatter())
+    axes.grid(color=FAINT, linewidth=0.8)
+
+
 def draw_image(axes: Axes, cells: FloatArray, **looks: Any) -> "AxesImage":
     """Draw cells as they are, upright."""
     return axes.imshow(cells, origin="lower", interpolation="nearest", **looks)

@@ -51,16 +51,16 @@ def comparison(
     groups = as_groups(compared.alphabet, merged)
     drawn = _Columns(compared, names, groups)
     alphabet, many = compared.alphabet, len(compared.of)
-    if compared.shares and canvas.has_neighbours(groups) and many == groups.count:
-        if len(alphabet.extent) == 1:
-            return saved(_on_line(drawn, title, unit, ax), path)
+    line, every = len(alphabet.extent) == 1, many == groups.count
+    near = compared.shares and canvas.has_neighbours(groups) and every
+    if near and not line:
         return saved(_on_map(drawn, title, background, ax), path)
-    if groups.count < alphabet.size and many != groups.count:
+    if groups.count < alphabet.size and not every:
         raise ParameterError(
             f"{several(many, 'functional')} were compared, and {groups} are "
             f"{several(groups.count, 'group')}: expected one for each."
         )
-    if len(alphabet.extent) == 1 and compared.of[0].startswith("<= "):
+    if line and (near or compared.of[0].startswith("<= ")):
         return saved(_on_line(drawn, title, unit, ax), path)
     if many > _MOST_NAMES:
         raise ParameterError(

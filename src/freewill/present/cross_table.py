@@ -1,6 +1,6 @@
 """Two attributes as a table of rows and columns with margins: a contingency table of shares."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,32 +52,27 @@ class CrossTable(Presented):
     high: FloatArray | None = None
     advice: str = ""
 
-    @property
-    def cells(self) -> FloatArray:
-        """The shares without their margins."""
-        return self.shares[:-1, :-1]
-
     def lines(self) -> list[str]:
         """Return the table as lines of a text."""
-        heads = [*(printable(name, _LONGEST) for name in self.columns), ALL]
-        body = [[self.cell(row, column) for column in range(len(heads))]
-                for row in range(len(self.rows) + 1)]  # fmt: skip
-        names = [*(printable(name, _LONGEST) for name in self.rows), ALL]
-        wide = max(map(len, names))
-        widths = [
-            max(len(head), *(len(line[place]) for line in body)) for place, head in enumerate(heads)
-        ]
+        rows, columns = (
+            [*(printable(name, _LONGEST) for name in names), ALL]
+            for names in (self.rows, self.columns)
+        )
+        cells = [self.row(row) for row in range(len(rows))]
+        wide = max(map(len, rows))
+        widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
         return [
-            "  ".join([f"  {name:<{wide}}", *map(str.rjust, cells, widths)])
-            for name, cells in zip(["", *names], [heads, *body], strict=True)
+            "  ".join([f"  {name:<{wide}}", *map(str.rjust, line, widths)])
+            for name, line in zip(["", *rows], [columns, *cells], strict=True)
         ]
 
-    def cell(self, row: int, column: int) -> str:
-        """Return a share as a text, with its interval if it has one."""
-        share = f"{self.shares[row, column]:.2%}"
+    def row(self, place: int) -> list[str]:
+        """Return the shares of a row as texts, with their intervals if they have some."""
+        shares = [f"{share:.2%}" for share in self.shares[place].tolist()]
         if self.low is None or self.high is None:
-            return share
-        return f"{share} ({100 * self.low[row, column]:.3g}-{100 * self.high[row, column]:.3g})"
+            return shares
+        ends = zip(shares, 100 * self.low[place], 100 * self.high[place], strict=True)
+        return [f"{share} ({low:.3g}-{high:.3g})" for share, low, high in ends]
 
     def __str__(self) -> str:
         head = f"{several(self.people, 'person')}, {self.title}"
@@ -99,29 +94,18 @@ def cross_table(asked: "Distribution", level: float | None, joint: bool) -> Cros
         )
     product: Any = asked.alphabet
     rows, columns = product.attributes.values()
-    low = high = None
-    advice = ""
-    if level is not None:
-        parts = [asked, *(asked.marginal(name) for name in asked.names)]
-        sure = [part.intervals(level=level, joint=joint) for part in parts]
-        low, high = (_with_margins(sure, end, product.sizes) for end in ("low", "high"))
-        advice = sure[0].advice
     cells = asked.theta.reshape(product.sizes)
     shares = np.block([[cells, cells.sum(axis=1)[:, None]], [cells.sum(axis=0), cells.sum()]])
-    names = [tuple(texts(own, np.arange(own.size))) for own in (rows, columns)]
-    return CrossTable(
-        attributes=(asked.names[0], asked.names[1]),
-        rows=names[0],
-        columns=names[1],
-        shares=shares,
-        title=asked.title,
-        people=asked.people,
-        level=level,
-        joint=joint,
-        low=low,
-        high=high,
-        advice=advice,
-    )
+    labels = [tuple(texts(own, np.arange(own.size))) for own in (rows, columns)]
+    names = (asked.names[0], asked.names[1])
+    head = (asked.title, asked.people, level, joint)
+    made = CrossTable(names, labels[0], labels[1], shares, *head)
+    if level is None:
+        return made
+    parts = [asked, *(asked.marginal(name) for name in asked.names)]
+    sure = [part.intervals(level=level, joint=joint) for part in parts]
+    low, high = (_with_margins(sure, end, product.sizes) for end in ("low", "high"))
+    return replace(made, low=low, high=high, advice=sure[0].advice)
 
 
 def _with_margins(sure: list[Intervals], end: str, sizes: tuple[int, int]) -> FloatArray:

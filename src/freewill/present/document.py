@@ -21,7 +21,7 @@ from freewill.errors import ParameterError, shown
 from freewill.present.cross_table import CrossTable
 from freewill.present.distribution import Distribution
 from freewill.present.shares import Shares, difference_columns, label_columns
-from freewill.present.trends import content as trend_content
+from freewill.present.trends import sentence
 from freewill.present.words import WHAT_TO_DO, mechanism_names
 from freewill.stats.choice.aware import ChoiceAwareEstimate
 from freewill.stats.choice.check import ChoiceCheck
@@ -40,7 +40,7 @@ from freewill.stats.planning.plan import Plan
 from freewill.stats.robust import RobustEstimate
 from freewill.stats.shrink import ShrunkEstimate
 from freewill.stats.smooth import SmoothEstimate
-from freewill.stats.trend import Trend
+from freewill.stats.trend import COLUMNS, Trend
 
 VERSION = 1
 """Of all shapes: a field that goes, or changes its meaning, makes a new one."""
@@ -59,8 +59,13 @@ def to_dict(result: Any, **options: Any) -> dict[str, Any]:
     return made
 
 
-def _document(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
+def _document(kind: str, /, **content: Any) -> dict[str, Any]:
     return {"schema": f"freewill/{kind}", "version": VERSION, **content}
+
+
+def _fields(result: Any, names: str) -> dict[str, Any]:
+    """Return fields of a result by their names, which stand between blanks."""
+    return {name: getattr(result, name) for name in names.split()}
 
 
 @singledispatch
@@ -89,31 +94,26 @@ def _(
     checks: Mapping[str, Verdict] | None = None,
 ) -> dict[str, Any]:
     alphabet, evidence = estimate.alphabet, estimate.evidence
-    names = ("method", "solver", "status", "gap", "certificate", "log_likelihood", "steps")
+    names = "method solver status gap certificate log_likelihood steps advice unresolved"
     confounded = in_words(estimate.confounded, alphabet) if estimate.confounded else ""
     groups_in = evidence.groups if evidence else ()
-    people = {group.name or group.mechanism.id: group.people for group in groups_in}
     merged = {}
     if groups is not None and not isinstance(groups, Values):
         shares = merged_weights(groups, estimate.theta)
         merged = {"bins": _rows(label_columns(groups)), "shares": shares}
     return _document(
         "estimate",
-        {
-            "alphabet": alphabet.spec(),
-            "people": estimate.people,
-            "mechanisms": people,
-            **{name: getattr(estimate, name) for name in names},
-            "advice": estimate.advice,
-            "unresolved": estimate.unresolved,
-            "confounded": confounded,
-            "values": values_of(Values(alphabet)),
-            "theta": estimate.theta,
-            **merged,
-            "intervals": None if intervals is None else intervals_content(intervals),
-            "checks": None if checks is None else checks_content(checks),
-            **_beyond(estimate, intervals),
-        },
+        alphabet=alphabet.spec(),
+        people=estimate.people,
+        mechanisms={group.name or group.mechanism.id: group.people for group in groups_in},
+        **_fields(estimate, names),
+        confounded=confounded,
+        values=values_of(Values(alphabet)),
+        theta=estimate.theta,
+        **merged,
+        intervals=None if intervals is None else intervals_content(intervals),
+        checks=None if checks is None else checks_content(checks),
+        **_beyond(estimate, intervals),
     )
 
 
@@ -136,10 +136,8 @@ def _beyond(estimate: Estimate, intervals: Intervals | None) -> dict[str, Any]:
         rows = estimate.set_aside_table().to_pylist()
         return {"forged": estimate.forged, "set_aside": rows, "doubt": estimate.doubt}
     if isinstance(estimate, SmoothEstimate):
-        return {"width": estimate.width}
-    if isinstance(estimate, ShrunkEstimate):
-        return {"strength": estimate.strength, "df": estimate.df}
-    return {}
+        return _fields(estimate, "width")
+    return _fields(estimate, "strength df") if isinstance(estimate, ShrunkEstimate) else {}
 
 
 def _choice_content(estimate: ChoiceAwareEstimate, level: float | None) -> dict[str, Any]:
@@ -151,8 +149,7 @@ def _choice_content(estimate: ChoiceAwareEstimate, level: float | None) -> dict[
         {"name": name, **{what: matrix[:, place] for what, matrix in columns.items()}}
         for place, name in enumerate(mechanism_names(estimate))
     ]
-    names = ("basis", "criterion", "likelihood_ratio", "blind")
-    law = {name: getattr(estimate, name) for name in names}
+    law = _fields(estimate, "basis criterion likelihood_ratio blind")
     if level is not None:
         law["intervals_hold_for"] = estimate.choice_class
     return {"free": estimate.is_free, **law, "mechanisms": mechanisms}
@@ -160,16 +157,15 @@ def _choice_content(estimate: ChoiceAwareEstimate, level: float | None) -> dict[
 
 def intervals_content(intervals: Intervals) -> dict[str, Any]:
     """Describe intervals, in the order of what they are of."""
-    names = ("level", "joint", "critical", "advice")
-    settings = {name: getattr(intervals, name) for name in names}
+    settings = _fields(intervals, "level joint critical advice")
     effective = np.atleast_1d(intervals.effective_people)
     return {**settings, **intervals.columns(), "effective_people": effective}
 
 
 @_content.register
 def _(intervals: Intervals) -> dict[str, Any]:
-    head = {"alphabet": intervals.alphabet.spec(), "people": intervals.people, "of": intervals.of}
-    return _document("intervals", {**head, **intervals_content(intervals)})
+    head = {"alphabet": intervals.alphabet.spec(), **_fields(intervals, "people of")}
+    return _document("intervals", **head, **intervals_content(intervals))
 
 
 def checks_content(verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
@@ -187,19 +183,17 @@ def checks_content(verdicts: Mapping[str, Verdict]) -> dict[str, Any]:
 
 @_content.register
 def _(checks: Checks) -> dict[str, Any]:
-    content = {"holds": checks.hold, "level": checks.level, "checks": checks_content(checks)}
-    return _document("checks", content)
+    every = checks_content(checks)
+    return _document("checks", holds=checks.hold, level=checks.level, checks=every)
 
 
 @_content.register
 def _(hidden: Sensitivity) -> dict[str, Any]:
-    names = ("people", "level", "standard_error", "mechanism", "direction")
-    content = {name: getattr(hidden, name) for name in names}
-    return _document("sensitivity", {**content, **hidden.details})
+    content = _fields(hidden, "people level standard_error mechanism direction")
+    return _document("sensitivity", **{**content, **hidden.details})
 
 
-@_content.register(ChoiceCheck)
-@_content.register(FitCheck)
+@_content.register
 def _(check: ChoiceCheck | FitCheck) -> dict[str, Any]:
     name = "free choice" if isinstance(check, ChoiceCheck) else "laws"
     return _content(Checks({name: tested(check)}, check.level))
@@ -207,13 +201,12 @@ def _(check: ChoiceCheck | FitCheck) -> dict[str, Any]:
 
 @_content.register
 def _(misfit: Misfit) -> dict[str, Any]:
-    names = ("holds", "level", "verdict", "left_out")
     rows = [
-        {"kind": one.kind, "gain": one.gain, "text": one.text, "plausible": one in misfit.plausible}
+        {**_fields(one, "kind gain text"), "plausible": one in misfit.plausible}
         for one in misfit.explanations
     ]
-    content = {name: getattr(misfit, name) for name in names}
-    return _document("misfit", {**content, "explanations": rows})
+    content = _fields(misfit, "holds level verdict left_out")
+    return _document("misfit", **content, explanations=rows)
 
 
 @_content.register
@@ -227,112 +220,113 @@ def _(
     """Describe a comparison of the shares of groups, or of something else: `of` names it."""
     if groups is None and comparison.shares and len(comparison) == comparison.alphabet.size:
         groups = Values(comparison.alphabet)
-    names = ("differ", "p_value", "verdict", "level", "joint", "people", "advice")
     ends = {"point": comparison.emd, "low": comparison.emd_low, "high": comparison.emd_high}
     return _document(
         "comparison",
-        {
-            "alphabet": comparison.alphabet.spec(),
-            **{name: getattr(comparison, name) for name in names},
-            "distance": {"name": comparison.distance, "unit": comparison.unit, **ends},
-            "sources": list(sources),
-            "of": of,
-            "differences": _rows(difference_columns(comparison, groups)),
-        },
+        alphabet=comparison.alphabet.spec(),
+        **_fields(comparison, "differ p_value verdict level joint people advice"),
+        distance={"name": comparison.distance, "unit": comparison.unit, **ends},
+        sources=list(sources),
+        of=of,
+        differences=_rows(difference_columns(comparison, groups)),
     )
 
 
 @_content.register
 def _(trend: Trend) -> dict[str, Any]:
-    return _document("trend", trend_content(trend))
+    """Describe a trend: its periods, and a column of numbers for each functional."""
+    periods = [
+        {
+            "name": span.name,
+            "start": span.start and str(span.start),
+            "end": span.end and str(span.end),
+            "people": span.evidence.people,
+            "time": time,
+        }
+        for span, time in zip(trend.spans, trend.times.tolist(), strict=True)
+    ]
+    shape = len(trend), len(trend.of)
+    columns = {name: np.reshape(getattr(trend, name), shape) for name in COLUMNS}
+    tests = _fields(trend, "p_constant p_slope slope slope_low slope_high")
+    functionals = [
+        {
+            "of": name,
+            "verdict": sentence(trend, place),
+            **{test: np.atleast_1d(numbers)[place] for test, numbers in tests.items()},
+            **{column: numbers[:, place] for column, numbers in columns.items()},
+        }
+        for place, name in enumerate(trend.of)
+    ]
+    return _document(
+        "trend",
+        alphabet=trend.alphabet.spec(),
+        **_fields(trend, "changes p_value verdict level joint shares unit advice"),
+        periods=periods,
+        functionals=functionals,
+    )
 
 
 @_content.register
 def _(part: Distribution, *, intervals: Intervals | None = None) -> dict[str, Any]:
-    names = ("people", "share", "theta")
-    certified = ("method", "status", "gap", "certificate")
     return _document(
         "distribution",
-        {
-            "alphabet": part.alphabet.spec(),
-            "attributes": part.names,
-            "given": part.given,
-            **{name: getattr(part.estimate, name) for name in certified},
-            **{name: getattr(part, name) for name in names},
-            "values": values_of(Values(part.alphabet)),
-            "intervals": None if intervals is None else intervals_content(intervals),
-        },
+        alphabet=part.alphabet.spec(),
+        attributes=part.names,
+        given=part.given,
+        **_fields(part.estimate, "method status gap certificate"),
+        **_fields(part, "people share theta"),
+        values=values_of(Values(part.alphabet)),
+        intervals=None if intervals is None else intervals_content(intervals),
     )
 
 
 @_content.register
 def _(table: CrossTable) -> dict[str, Any]:
-    names = ("attributes", "title", "people", "rows", "columns", "shares")
-    sure = ("level", "joint", "low", "high", "advice")
-    return _document("cross_table", {name: getattr(table, name) for name in (*names, *sure)})
+    names = "attributes title people rows columns shares level joint low high advice"
+    return _document("cross_table", **_fields(table, names))
 
 
 @_content.register
 def _(agreed: ConsistentTables) -> dict[str, Any]:
-    names = ("disagreement", "residual", "moved", "change", "gap")
     tables = [{"attributes": own, "shares": shares} for own, shares in agreed.tables.items()]
-    content = {name: getattr(agreed, name) for name in names}
-    return _document("consistent", {"tables": tables, **content})
+    content = _fields(agreed, "disagreement residual moved change gap")
+    return _document("consistent", tables=tables, **content)
 
 
 @_content.register
 def _(test: Independence) -> dict[str, Any]:
-    names = ("attributes", "holds", "p_value", "verdict", "level", "people", "directions")
-    return _document("independence", {name: getattr(test, name) for name in names})
+    names = "attributes holds p_value verdict level people directions"
+    return _document("independence", **_fields(test, names))
 
 
 @_content.register
 def _(plan: Plan) -> dict[str, Any]:
-    columns = ("people", "emd", "emd_low", "emd_high", "emd_error", "simulated", "standard_error")
+    columns = "people emd emd_low emd_high emd_error simulated standard_error"
     mechanisms = {
         name: {"share": share, "worth": plan.worth[name], "cost": plan.cost[name]}
         for name, share in plan.shares.items()
     }
-    names = ("truth", "theta", "of", "target", "needed", "advice")
     return _document(
         "plan",
-        {
-            "alphabet": plan.alphabet.spec(),
-            **{name: getattr(plan, name) for name in names},
-            "target_of": "emd" if plan.by_emd else "half_width",
-            "mechanisms": mechanisms,
-            "expected": _rows({name: getattr(plan, name) for name in columns}),
-        },
+        alphabet=plan.alphabet.spec(),
+        **_fields(plan, "truth theta of target needed advice"),
+        target_of="emd" if plan.by_emd else "half_width",
+        mechanisms=mechanisms,
+        expected=_rows(_fields(plan, columns)),
     )
 
 
 @_content.register
 def _(comparison: MechanismComparison) -> dict[str, Any]:
-    return _document(
-        "mechanisms",
-        {
-            "alphabet": comparison.alphabet.spec(),
-            **{name: getattr(comparison, name) for name in ("truth", "people", "runs")},
-            "mechanisms": _rows(comparison.columns),
-        },
-    )
-
-
-@_content.register(Audit)
-@_content.register(LossAudit)
-@_content.register(ExactAudit)
-def _(audit: Any) -> dict[str, Any]:
-    return _document("audit", audit.describe())
+    content = _fields(comparison, "truth people runs")
+    alphabet, rows = comparison.alphabet.spec(), _rows(comparison.columns)
+    return _document("mechanisms", alphabet=alphabet, **content, mechanisms=rows)
 
 
 @_content.register
-def _(audit: PairAudit) -> dict[str, Any]:
-    return _document("pairs", audit.describe())
-
-
-@_content.register
-def _(leakage: Leakage) -> dict[str, Any]:
-    return _document("leakage", leakage.describe())
+def _(audit: Audit | LossAudit | ExactAudit | PairAudit | Leakage) -> dict[str, Any]:
+    kinds: dict[type, str] = {PairAudit: "pairs", Leakage: "leakage"}
+    return _document(kinds.get(type(audit), "audit"), **audit.describe())
 
 
 @_content.register
@@ -347,13 +341,13 @@ def _(evidence: Evidence) -> dict[str, Any]:
         }
         for group in evidence.groups
     ]
-    head = {"alphabet": evidence.alphabet.spec(), "people": evidence.people}
     periods = [
         {"start": str(one.start), "end": one.end and str(one.end), "people": one.evidence.people}
         for one in evidence.periods
     ]
     more = {"periods": periods} if periods else {}
-    return _document("evidence", {**head, "mechanisms": mechanisms, **more})
+    head = {"alphabet": evidence.alphabet.spec(), "people": evidence.people}
+    return _document("evidence", **head, mechanisms=mechanisms, **more)
 
 
 @_content.register

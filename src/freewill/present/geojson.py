@@ -1,24 +1,15 @@
 """A map for other programs: cells or districts of a latitude/longitude box, as GeoJSON."""
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.files import whole_file
 from freewill.core.presented import portable
 from freewill.core.types import IntArray
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.alphabets.groups import (
-    Blocks,
-    Groups,
-    as_groups,
-    checked_plane,
-    merged_weights,
-)
+from freewill.domain.alphabets.groups import Blocks, Groups, as_groups, merged_weights
 from freewill.errors import AlphabetError, ParameterError
 from freewill.present.canvas import finite_weights, has_neighbours
 from freewill.present.shares import check_intervals
@@ -60,11 +51,8 @@ def features(
         raise ParameterError("sets of cells are no rectangles: expected districts, or every cell.")
     whole = groups if isinstance(groups, Blocks) else Blocks(alphabet, 1, 1)
     (first_rows, first_columns), (end_rows, end_columns) = whole.spans(np.arange(whole.count))
-    columns: dict[str, Any] = {
-        "index": range(whole.count),
-        "column": first_columns,
-        "row": first_rows,
-    }
+    columns: dict[str, Any] = {"index": range(whole.count)}
+    columns |= {"column": first_columns, "row": first_rows}
     if isinstance(groups, Blocks):
         columns |= {"columns": end_columns - first_columns, "rows": end_rows - first_rows}
     columns["share"] = merged_weights(groups, weights)
@@ -109,24 +97,9 @@ def _rings(
 ) -> Iterator[list[list[float]]]:
     """Yield the corners of rectangles, each from its first column and row to their ends."""
     (south, north), (west, east) = alphabet.reach
-    tall, wide = checked_plane(alphabet)
-    x = np.linspace(west, east, wide + 1).round(_DIGITS)
-    y = np.linspace(south, north, tall + 1).round(_DIGITS)
+    grid: Any = alphabet
+    x = np.linspace(west, east, grid.columns + 1).round(_DIGITS)
+    y = np.linspace(south, north, grid.rows + 1).round(_DIGITS)
     sides = (x[columns[0]], x[columns[1]], y[rows[0]], y[rows[1]])
     for left, right, low, up in zip(*(side.tolist() for side in sides), strict=True):
         yield [[left, low], [right, low], [right, up], [left, up], [left, low]]
-
-
-def write(
-    alphabet: Alphabet,
-    theta: ArrayLike,
-    path: str | Path,
-    merged: int | Groups = 1,
-    intervals: Intervals | None = None,
-    background: Any = None,
-) -> None:
-    """Write the features to a file, which appears when it is complete."""
-    collection = features(alphabet, theta, merged, intervals, background)
-    text = json.dumps(collection, allow_nan=False)
-    with whole_file(path) as part:
-        part.write_text(text + "\n", encoding="utf-8")

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from freewill.core.types import IntArray
 from freewill.errors import printable, several
 from freewill.present.distribution import Distribution
 from freewill.present.shares import DENSE, ROWS, Shares, advice, heading, is_quick, warning
@@ -75,7 +74,7 @@ def _(shares: Shares) -> list[str]:
 def plot(result: Any, **options: Any) -> Any:
     """Draw a result by the picture that shows it best; None where it has none."""
     # Matplotlib's rooms are entered when something is drawn.
-    from freewill.present import comparison, plots, records, trends  # noqa: PLC0415
+    from freewill.present import comparison, plots, trends  # noqa: PLC0415
 
     pictures: dict[type, Callable[..., Any]] = {
         Comparison: comparison.comparison,
@@ -87,10 +86,9 @@ def plot(result: Any, **options: Any) -> Any:
     if type(result) in pictures:
         return pictures[type(result)](result, **options)
     if isinstance(result, Estimate | Fit):
-        estimate = result.estimate if isinstance(result, Fit) else result
-        return plots.picture(estimate, **options)
+        return plots.picture(result.shares.estimate, **options)
     if isinstance(result, Distribution) and len(result.names) == 2:
-        return records.picture_of(result, **options)
+        return plots.picture_of(result, **options)
     if isinstance(result, Distribution) and len(result.names) == 1:
         given = {"title": result.title, **options}
         return plots.picture(result.alphabet, {"estimate": result.theta}, **given)
@@ -179,20 +177,14 @@ def _table(shares: Shares, sure: Intervals | None) -> str:
         _row(row, _block(solid, _SOLID) + _block(more, _SHADED))
         for row, (solid, more) in zip(rows, bars, strict=True)
     ]
-    head = _row(heads, "", "th")
-    more = _more(shares, places)
-    return f'<table style="border-collapse:collapse">{head}{"".join(lines)}</table>{more}'
-
-
-def _more(shares: Shares, places: IntArray) -> str:
-    left = len(shares) - len(places)
-    if not left:
-        return ""
-    what, sum_of = shares.groups.what, float(shares.shares[places].sum())
-    return (
-        f"<p>The {several(len(places), what)} with the largest shares, {sum_of:.1%} of the people; "
-        f"{left:,} more in table().</p>"
+    body = "".join([_row(heads, "", "th"), *lines])
+    more = (
+        f"<p>The {several(len(places), shares.groups.what)} with the largest shares, "
+        f"{float(shares.shares[places].sum()):.1%} of the people; {left:,} more in table().</p>"
+        if (left := len(shares) - len(places))
+        else ""
     )
+    return f'<table style="border-collapse:collapse">{body}</table>{more}'
 
 
 def _row(cells: Sequence[str], bar: str, kind: str = "td") -> str:

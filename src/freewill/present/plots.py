@@ -1,4 +1,4 @@
-"""Pictures of estimates, plans and laws: each returns a figure, and writes a file if asked to.
+"""Pictures of estimates, tables, plans and laws: each returns a figure, and writes a file.
 
 `ax` takes axes of a figure of your own, one for each panel; `path` writes the figure to a file, its
 format by the suffix (.png, .svg, .pdf). `comparison` and `choices` are here too.
@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, numbers
-from freewill.domain.alphabets.base import Alphabet, checked_kind
+from freewill.domain.alphabets.base import Alphabet, attributes_of, checked_kind, texts
 from freewill.domain.alphabets.groups import Groups, as_groups, merged_weights
 from freewill.errors import ParameterError, several, shown
 from freewill.present import canvas
 from freewill.present.canvas import Axes, Figure, Ground, Reach, Series, plain, save, saved
+from freewill.present.distribution import Distribution
 from freewill.present.shares import check_intervals
 from freewill.stats.choice.sensitivity import Sensitivity
 from freewill.stats.estimators.estimate import Estimate
@@ -26,6 +27,11 @@ from freewill.stats.planning.mechanisms import MechanismComparison
 from freewill.stats.planning.plan import Plan
 
 __all__ = ["laws", "picture", "planned", "save", "unnoticed"]
+
+_TICKS = 12
+"""Values that an axis names, at most."""
+_MOST_BARS = 24
+"""Values up to which a line, given a condition, is drawn as bars beside those of everybody."""
 
 
 def __getattr__(name: str) -> Any:
@@ -111,12 +117,12 @@ def _bars(
     axes = canvas.blank_axes(ax, 6.8, float(height))
     places, thick = np.arange(groups.count), 0.8 / len(series)
     for row, (pen, name, percent) in enumerate(series):
-        offset = (row - (len(series) - 1) / 2) * thick
+        at = places + (row - (len(series) - 1) / 2) * thick
         colour = canvas.TRUTH if pen == canvas.TRUTH_PEN else canvas.pen_of(pen)["color"]
-        axes.barh(places + offset, percent, thick * 0.92, color=colour, label=plain(name))
-    if intervals is not None:
-        label = canvas.kind_of(intervals)
-        canvas.draw_across(axes, places, _reach(intervals), label, color=canvas.INK)
+        axes.barh(at, percent, thick * 0.92, color=colour, label=plain(name))
+        if pen == 0 and intervals is not None:
+            label = canvas.kind_of(intervals)
+            canvas.draw_across(axes, at, _reach(intervals), label, color=canvas.INK)
     axes.set_yticks(places, [plain(name) for name in groups.names])
     axes.invert_yaxis()
     canvas.finish(axes, title, "share of people (%)", unit, "x")
@@ -141,6 +147,80 @@ def _maps(
         ground.draw_errors(figure, panels[-1], 100 * intervals.standard_error)
     ground.finish(panels)
     return figure
+
+
+def picture_of(
+    asked: Distribution,
+    *,
+    ax: Any = None,
+    path: str | Path | None = None,
+    title: str = "",
+    intervals: Intervals | None = None,
+) -> Figure:
+    """Draw a distribution of one or two attributes, of everybody or given a condition.
+
+    Two attributes are a heat map; with intervals, a second one beside it has half the length of
+    each, hatched where that is infinite. One attribute given a condition stands beside the same of
+    everybody, in bars or, on a long line, as curves.
+
+    >>> import freewill as fw
+    >>> two = fw.Categorical(["yes", "no"])
+    >>> sure = fw.Each(vote=fw.KRR(two, 4.0), member=fw.KRR(two, 4.0))
+    >>> estimate = fw.gibu(fw.collect([(sure, sure.obfuscate(np.arange(400) % 4))]))
+    >>> figure = picture_of(estimate.marginal("vote", "member"))
+    >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
+    ('member', 'vote')
+    """
+    title = title or f"{asked.title}, from {several(asked.people, 'person')}"
+    if intervals is not None:
+        check_intervals(intervals, intervals.alphabet, len(asked))
+    if len(asked.names) == 2:
+        return saved(_heat_maps(asked, title, intervals, ax), path)
+    if len(asked.names) > 2:
+        raise ParameterError(
+            f"a picture of {', '.join(asked.names)}: at most two attributes have one. Take a "
+            f"marginal of two: --of {asked.names[0]},{asked.names[1]}."
+        )
+    alphabet, own = asked.alphabet, f"given {asked.given}"
+    theirs = asked.estimate.marginal(*asked.names).theta
+    if len(alphabet.extent) and alphabet.size > _MOST_BARS:
+        return picture(
+            alphabet, {own: asked.theta, "everybody": theirs}, ax=ax, path=path, title=title
+        )
+    series = [(canvas.TRUTH_PEN, "everybody", 100 * theirs)] if asked.condition else []
+    series.insert(0, (0, own if asked.condition else "everybody", 100 * asked.theta))
+    values = as_groups(alphabet, 1)
+    return saved(_bars(values, series, title, plain(asked.names[0]), intervals, ax), path)
+
+
+def _heat_maps(asked: Distribution, title: str, intervals: Intervals | None, ax: Any) -> Figure:
+    rows, columns = attributes_of(asked.alphabet).values()
+    tall = float(np.clip(rows.size / columns.size, 0.5, 1.6))
+    figure, panels = canvas.blank_panels(1 if intervals is None else 2, tall, title, ax)
+    maps = [(100 * asked.theta, "magma_r", "share of people (%)", "share" if panels[1:] else "")]
+    if intervals is not None:
+        half = np.ma.masked_invalid(50 * (intervals.high - intervals.low))
+        panels[1].patch.set(hatch="///", edgecolor=canvas.SOFT)
+        kind = canvas.kind_of(intervals)
+        maps.append((half, "viridis_r", "half of the interval (points)", kind))
+    for axes, (flat, colours, label, head) in zip(panels, maps, strict=True):
+        cells = flat.reshape(rows.size, columns.size)
+        image = canvas.draw_image(axes, cells, cmap=colours, vmin=0.0, aspect="auto")
+        canvas.draw_scale(figure, image, [axes], label)
+        _name_axes(axes, asked, head)
+    return figure
+
+
+def _name_axes(axes: Axes, asked: Distribution, title: str) -> None:
+    """Name both attributes and a few of their values."""
+    (up, rows), (across, columns) = attributes_of(asked.alphabet).items()
+    canvas.finish_panel(axes, title, plain(across), plain(up))
+    for alphabet, set_ticks, turned in ((columns, axes.set_xticks, 45), (rows, axes.set_yticks, 0)):
+        places = np.arange(0, alphabet.size, -(-alphabet.size // _TICKS))
+        names = [plain(name) for name in texts(alphabet, places)]
+        long = turned and max(map(len, names)) * len(names) > _TICKS * 4
+        middle = "center" if turned and not long else "right"
+        set_ticks(places, names, rotation=turned if long else 0, ha=middle)
 
 
 def _checked(
@@ -233,8 +313,6 @@ def planned(
     if not isinstance(plan, Plan):
         raise ParameterError(f"plan={shown(plan)}: expected what fw.plan returns.")
     axes = canvas.blank_axes(ax, 7.6, 4.6)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
     order = np.argsort(plan.people, kind="stable")
     people = plan.people[order]
     name = plan.of[0] if len(plan.of) == 1 else "the least known share"
@@ -248,10 +326,9 @@ def planned(
     axes.plot(people, _positive(error[order]), label="expected", **pen)
     if plan.target is not None:
         _mark(axes, plan, plan.target)
-    axes.grid(which="major", color=canvas.FAINT, linewidth=0.8)
     per = f" ({plain(unit)})" if unit else ""
     canvas.finish(axes, title or f"Planned for: {plan.truth}", "people", f"{what}{per}")
-    _plain_ticks(axes)
+    canvas.log_axes(axes)
     canvas.legend(axes)
     return saved(canvas.figure_of(axes), path)
 
@@ -321,16 +398,3 @@ def _mark(axes: Axes, plan: Plan, target: float) -> None:
     axes.axhline(target, label=f"target {target:g}: {several(plan.needed, 'person')}", **pen)
     axes.axvline(plan.needed, color=canvas.SOFT, linewidth=1.1, linestyle=(0, (2, 1.5)))
     axes.plot([plan.needed], [target], "o", color=canvas.VERMILION, markersize=7, zorder=4)
-
-
-def _plain_ticks(axes: Axes) -> None:
-    """Write numbers out, where powers of ten are for few people: 10,000 and 0.2."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: PLC0415
-
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda many, _: f"{many:,.0f}"))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda error, _: f"{error:g}"))
-    low, high = axes.get_ylim()
-    if high / low < 300:
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_minor_formatter(NullFormatter())

@@ -11,7 +11,7 @@ from freewill.errors import ParameterError, printable, several, shown
 from freewill.present import canvas
 from freewill.present.canvas import Axes, Figure, plain, saved
 from freewill.stats.difference import written
-from freewill.stats.trend import COLUMNS, Trend
+from freewill.stats.trend import Trend
 
 _ROWS = 12
 """Periods, or functionals, that are printed."""
@@ -38,7 +38,8 @@ def sentence(trend: Trend, place: int) -> str:
         for name in ("p_constant", "slope", "slope_low", "slope_high")
     )
     name = printable(trend.of[place])
-    what = f"the share of {name}" if trend.shares else f"the {name}" if _bare(name) else name
+    bare = "the " if name in ("mean", "median") else ""
+    what = f"the share of {name}" if trend.shares else f"{bare}{name}"
     said = f"{what} changes" if p_value < 1 - trend.level else f"no change of {what} is shown"
     if not np.isfinite(slope):
         return f"{said} ({written(p_value)})"
@@ -49,10 +50,6 @@ def sentence(trend: Trend, place: int) -> str:
         f"{said} ({written(p_value)}): {scale * slope:+.3g}{steps} a {trend.unit} ({ends}; "
         f"{written(float(np.atleast_1d(trend.p_slope)[place]))})"
     )
-
-
-def _bare(name: str) -> bool:
-    return name in ("mean", "median")
 
 
 def _by_period(trend: Trend) -> list[str]:
@@ -163,36 +160,3 @@ def _name_periods(axes: Axes, trend: Trend) -> None:
     axes.set_xticks(trend.times[list(some)], names)
     if sum(map(len, names)) > _WIDE:
         axes.tick_params(axis="x", rotation=30)
-
-
-def content(trend: Trend) -> dict[str, Any]:
-    """Describe a trend for JSON: its periods, and a column of numbers for each functional."""
-    periods = [
-        {
-            "name": span.name,
-            "start": span.start and str(span.start),
-            "end": span.end and str(span.end),
-            "people": span.evidence.people,
-            "time": time,
-        }
-        for span, time in zip(trend.spans, trend.times.tolist(), strict=True)
-    ]
-    shape = len(trend), len(trend.of)
-    columns = {name: np.reshape(getattr(trend, name), shape) for name in COLUMNS}
-    tested = ("p_constant", "p_slope", "slope", "slope_low", "slope_high")
-    functionals = [
-        {
-            "of": name,
-            "verdict": sentence(trend, place),
-            **{test: np.atleast_1d(getattr(trend, test))[place] for test in tested},
-            **{column: numbers[:, place] for column, numbers in columns.items()},
-        }
-        for place, name in enumerate(trend.of)
-    ]
-    names = ("changes", "p_value", "verdict", "level", "joint", "shares", "unit", "advice")
-    return {
-        "alphabet": trend.alphabet.spec(),
-        **{name: getattr(trend, name) for name in names},
-        "periods": periods,
-        "functionals": functionals,
-    }

@@ -39,16 +39,9 @@ def draw_under(
                 axes.plot(*line.T, linewidth=2.2 if water else 0.7, **looks)
     _draw_names(axes, background)
     if background.attribution:
-        axes.annotate(
-            background.attribution.replace("$", r"\$"),
-            (1, 0),
-            xycoords="axes fraction",
-            ha="right",
-            va="bottom",
-            fontsize=5.5,
-            color=BORDER,
-            zorder=_NAMES,
-        )
+        text = background.attribution.replace("$", r"\$")
+        corner: dict[str, Any] = {"xycoords": "axes fraction", "ha": "right", "va": "bottom"}
+        axes.annotate(text, (1, 0), fontsize=5.5, color=BORDER, zorder=_NAMES, **corner)
     axes.set_xlim(west, east)
     axes.set_ylim(south, north)
 
@@ -70,13 +63,11 @@ def _draw_area(axes: "Axes", feature: Feature) -> None:
     codes = np.full(len(vertices), Path.LINETO)
     codes[np.cumsum([0, *map(len, feature.parts[:-1])])] = Path.MOVETO
     water = feature.kind == "water"
-    fill = PathPatch(Path(vertices, codes), facecolor=WATER if water else LAND, edgecolor="none")
-    fill.set_zorder(_UNDER)
-    axes.add_patch(fill)
+    looks = {"facecolor": WATER if water else LAND, "edgecolor": "none", "zorder": _UNDER}
+    axes.add_patch(PathPatch(Path(vertices, codes), **looks))
     if not water:
-        edge = PathPatch(Path(vertices, codes), fill=False, edgecolor=BORDER, linewidth=0.6)
-        edge.set_zorder(_ABOVE)
-        axes.add_patch(edge)
+        looks = {"edgecolor": BORDER, "linewidth": 0.6, "zorder": _ABOVE}
+        axes.add_patch(PathPatch(Path(vertices, codes), fill=False, **looks))
 
 
 def _draw_names(axes: "Axes", background: Background) -> None:
@@ -123,14 +114,11 @@ def centre_of(feature: Feature) -> tuple[float, float]:
         for y in low[1] + shares * np.ptp(part[:, 1])
     ]
     inside = [point for point in lattice if feature.holds(point)]
-    if not inside:
-        x, y = (low + high) / 2
-        return float(x), float(y)
-    x, y = max(inside, key=lambda point: _room(part, np.array(point)))
+    x, y = max(inside, key=lambda point: _room(part, point), default=(low + high) / 2)
     return float(x), float(y)
 
 
-def _room(ring: FloatArray, point: FloatArray) -> float:
+def _room(ring: FloatArray, point: tuple[float, float]) -> float:
     """Return how far a point is from the nearest side of a ring."""
     sides = np.diff(ring, axis=0)
     squares = np.maximum(np.sum(sides**2, axis=1), np.finfo(float).tiny)

@@ -16,8 +16,8 @@ from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.covariance import OnRow
 from freewill.stats.difference import equality, solves_of, written
 from freewill.stats.estimators.estimate import Work
-from freewill.stats.evidence import COINCIDENCE, Evidence, fitted_sum, log_repeated, stirling
-from freewill.stats.functionals import checked_level, estimable
+from freewill.stats.evidence import COINCIDENCE, Evidence, log_likeliest, log_repeated
+from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable
 from freewill.stats.groups import Group
 from freewill.stats.information import DENSE, OneStep, advice_on_few, fit_of, several_people
 from freewill.stats.intervals import (
@@ -28,7 +28,6 @@ from freewill.stats.intervals import (
     normal_draws,
     reach_of,
 )
-from freewill.stats.weights import Quantiles, Weights
 
 _TRANSPORT = 10
 """Solves that an exact transport counts for: where there are any, solves have a matrix."""
@@ -398,16 +397,14 @@ def _shared_periods(one: Body, other: Body) -> str:
     return f"{one.name} and {other.name} both hold the people of {pairs[0][0]}{more}"
 
 
-def _apart(one: Body, other: Body) -> str:
+def _apart(first: Body, second: Body) -> str:
     """Say how evidence with periods is compared, where either has some: by whole periods."""
-    longest = max((one.evidence, other.evidence), key=lambda some: len(some.periods)).periods
+    longest = max((first.evidence, second.evidence), key=lambda some: len(some.periods)).periods
     if len(longest) < 2:
         return ""
     before, after = (
-        f"evidence.between({str(period.start)!r}, {str(period.last)!r})"
-        if period.last
-        else f"evidence.between({str(period.start)!r})"
-        for period in longest[-2:]
+        f"evidence.between({', '.join(repr(str(day)) for day in (one.start, one.last) if day)})"
+        for one in longest[-2:]
     )
     return f" To compare periods, take them apart: {before} and {after}."
 
@@ -445,7 +442,7 @@ def log_chance(small: Body, large: Body) -> float:
         fewer = sum(group.people for group in small.evidence.groups if group.table is not None)
         more = max(people - fewer, 0)
         ways = float(gammaln(more + outputs) - gammaln(outputs) - gammaln(more + 1))
-        bound += min(0.0, ways + stirling(people) + fitted_sum(small.evidence))
+        bound += min(0.0, ways + log_likeliest(small.evidence, people))
     for group in small.evidence.groups:
         if group.table is None and group.held:
             some: Any = np.unique(group.outputs[:_ROWS], axis=0)

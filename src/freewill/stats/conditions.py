@@ -1,7 +1,8 @@
-"""Some attributes of records, and which records meet a condition."""
+"""What is asked of several attributes that no weights give, and of which records."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,10 +12,65 @@ from freewill.domain.alphabets.groups import members_of, set_name
 from freewill.domain.alphabets.product import Product
 from freewill.errors import AlphabetError, ParameterError, printable, raised_as, shown
 
+if TYPE_CHECKING:
+    from freewill.stats.functionals import Quantiles
+
 Given = Mapping[str, Any]
 """Of some attributes, a value or several: what people are asked for."""
 MOST = 1 << 24
 """Records that weights are written for."""
+
+
+class Fraction(NamedTuple):
+    """Numerators and denominators at some shares t, one a functional, with their gradients."""
+
+    top: FloatArray
+    top_gradient: FloatArray
+    """[functional, share]"""
+    bottom: FloatArray
+    bottom_gradient: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Fractions:
+    """Functionals f(H theta) = A(t) / B(t) on one alphabet, of a few sums t = H theta.
+
+    A ratio, a difference of ratios or a product of odds is such a fraction of smooth A and B > 0,
+    whose gradients say how sure it is; `least` and `most` bound what it can be.
+    """
+
+    rows: FloatArray
+    """H, a row of weights a sum."""
+    at: Callable[[FloatArray], Fraction]
+    names: tuple[str, ...]
+    least: FloatArray
+    most: FloatArray
+    bottom: str
+    """What the denominator is, for a sentence about one that is hardly above 0."""
+    single: bool = False
+    about: Alphabet | None = None
+    quantiles: "Quantiles | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """The mutual information of two attributes, sum p_ij log p_ij / (p_i p_j), from all p_ij."""
+
+    rows: FloatArray
+    """A row of weights a cell, row by row."""
+    shape: tuple[int, int]
+    name: str
+
+
+@dataclass(frozen=True)
+class Nonlinear:
+    """Something to ask of theta that no weights give, on products of attributes."""
+
+    what: str
+    on: Callable[[Alphabet], Fractions | Dependence]
+
+    def __str__(self) -> str:
+        return self.what
 
 
 def product_of(alphabet: Alphabet, what: str, *, any_size: bool = False) -> Product:
@@ -52,10 +108,8 @@ def places_in(product: Product, names: tuple[str, ...]) -> IntArray:
     array([0, 1, 2, 0, 1, 2])
     """
     split, places = product.split(np.arange(product.size)), product.places(names)
-    index = np.zeros(product.size, dtype=np.int64)
-    for place in places:
-        index = index * product.sizes[place] + split[place]
-    return index
+    shape = [product.sizes[place] for place in places]
+    return np.asarray(np.ravel_multi_index([split[place] for place in places], shape))
 
 
 def condition_on(product: Product, given: Given) -> tuple[BoolArray, str]:
@@ -73,27 +127,15 @@ def condition_on(product: Product, given: Given) -> tuple[BoolArray, str]:
         )
     split = product.split(np.arange(product.size))
     inside, words = np.ones(product.size, dtype=np.bool_), []
-    for place, name in zip(product.places(given), _ordered(product, given), strict=True):
-        alphabet = product.attributes[name]
-        indices = _members(alphabet, name, given[name])
-        chosen = np.zeros(alphabet.size, dtype=np.bool_)
-        chosen[indices] = True
-        inside &= chosen[split[place]]
+    for place in product.places(given):
+        name, alphabet = list(product.attributes.items())[place]
+        with raised_as(AlphabetError, f"attribute {printable(name)!r}: "):
+            indices = members_of(alphabet, given[name])
+        if not indices.size:
+            raise ParameterError(f"attribute {printable(name)!r} with no value: expected some.")
+        inside &= np.isin(np.arange(alphabet.size), indices)[split[place]]
         words.append(f"{printable(name)} {printable(set_name(alphabet, indices))}")
     return inside, " and ".join(words)
-
-
-def _ordered(product: Product, given: Given) -> list[str]:
-    return [name for name in product.attributes if name in given]
-
-
-def _members(alphabet: Alphabet, name: str, values: Any) -> IntArray:
-    """Return the indices of one value of an attribute, or of several."""
-    with raised_as(AlphabetError, f"attribute {printable(name)!r}: "):
-        indices = members_of(alphabet, values)
-    if not indices.size:
-        raise ParameterError(f"attribute {printable(name)!r} with no value: expected some.")
-    return indices
 
 
 def numbers_of(product: Product, name: str, what: str) -> FloatArray:

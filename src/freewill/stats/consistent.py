@@ -118,20 +118,14 @@ def consistent(tables: Any) -> ConsistentTables:
     made = {one.names: new.reshape(one.shares.shape) for one, new in zip(own, parts, strict=True)}
     before = float(np.abs(constraints @ targets - values).max(initial=0.0))
     moved = float(np.abs(nearest.point - targets).max())
-    return ConsistentTables(
-        made, before, nearest.residual, moved, nearest.change, nearest.gap, nearest.steps
-    )
+    change = nearest.change, nearest.gap, nearest.steps
+    return ConsistentTables(made, before, nearest.residual, moved, *change)
 
 
 def _agreement(tables: list[_Table], sizes: list[int]) -> tuple[FloatArray, FloatArray]:
     """Return E and e of E x = e: each table sums to 1, and what two have in common is the same."""
     starts, whole = np.cumsum([0, *sizes]), sum(sizes)
-    rows, values = [], []
-    for start, size in zip(starts, sizes, strict=False):
-        row = np.zeros((1, whole))
-        row[0, start : start + size] = 1.0
-        rows.append(row)
-        values.append(np.ones(1))
+    rows = [np.repeat(np.eye(len(sizes)), sizes, axis=1)]
     for one, other in combinations(range(len(tables)), 2):
         common = tuple(name for name in tables[one].names if name in tables[other].names)
         if not common:
@@ -146,35 +140,31 @@ def _agreement(tables: list[_Table], sizes: list[int]) -> tuple[FloatArray, Floa
         block[first, starts[one] + np.arange(first.size)] = 1.0
         block[second, starts[other] + np.arange(second.size)] -= 1.0
         rows.append(block)
-        values.append(np.zeros(len(block)))
-    return np.concatenate(rows), np.concatenate(values)
+    every = np.concatenate(rows)
+    return every, np.repeat([1.0, 0.0], [len(sizes), len(every) - len(sizes)])
 
 
 def _margin(table: _Table, common: Names) -> tuple[IntArray, tuple[int, ...]]:
     """Return which cell of a common margin each cell of a table adds to, and its shape."""
-    shape = table.shares.shape
-    places = np.indices(shape).reshape(len(shape), -1)
-    index = np.zeros(table.shares.size, dtype=np.int64)
     axes = [table.names.index(name) for name in common]
-    for axis in axes:
-        index = index * shape[axis] + places[axis]
-    return index, tuple(shape[axis] for axis in axes)
+    shape = tuple(table.shares.shape[axis] for axis in axes)
+    places = np.indices(table.shares.shape).reshape(table.shares.ndim, -1)[axes]
+    return np.ravel_multi_index(tuple(places), shape), shape
 
 
 def _checked(tables: Any) -> list[_Table]:
     """Return tables after checking that each is one, and named once."""
+    named: list[tuple[Names, Any]] = []
+    if isinstance(tables, tuple | list):
+        named = [((), one) for one in tables]
     if isinstance(tables, Mapping):
-        made = [_table(checked_names(names), one) for names, one in tables.items()]
-    elif isinstance(tables, tuple | list):
-        made = [_table((), one) for one in tables]
-    else:
-        made = []
-    if not made:
+        named = [(checked_names(names), one) for names, one in tables.items()]
+    if not named:
         raise ParameterError(
             f"tables={shown(tables)}: expected fits over several attributes in a list, or tables "
             f'by the names of their attributes, as {{("age", "vote"): fit}}.'
         )
-    seen: set[frozenset[str]] = set()
+    made, seen = [_table(*one) for one in named], set[frozenset[str]]()
     for one in made:
         if frozenset(one.names) in seen or len({*one.names}) < len(one.names):
             raise ParameterError(f"a table of {', '.join(one.names)} comes twice: give each once.")

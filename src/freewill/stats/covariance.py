@@ -5,7 +5,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,12 +15,8 @@ from freewill.core.types import FloatArray
 from freewill.errors import several
 from freewill.numeric.operators.base import Map, StackOperator
 from freewill.numeric.operators.moments import Moments, SharedSum, about_mean
-from freewill.numeric.solvers.systems import (
-    ConjugateSystem,
-    conjugate_steps,
-    rows_beside,
-    structured_system,
-)
+from freewill.numeric.solvers.conjugate import ConjugateSystem, conjugate_steps
+from freewill.numeric.solvers.interior import rows_beside, structured_system
 
 LOST = 1e-13
 """Eigenvalues of the scaled information below which rounding is all that a direction holds."""
@@ -139,7 +135,7 @@ class SolvedCovariance:
         )
 
     @property
-    def _near(self) -> "_Near | _NearProduct":
+    def _near(self) -> "_Near":
         """What is near J: where outputs are values, cosine transforms, and else the diagonal.
 
         Of reports about several attributes, the Kronecker product of what they tell of each.
@@ -151,9 +147,9 @@ class SolvedCovariance:
         diagonal = np.asarray(1 + sum(share * each.diagonal() for share, each in self.parts))
         share, whole = self.parts[0]
         if len(self.parts) == 1 and isinstance(whole, SharedSum):
-            return _NearProduct.of([share * factor for factor in whole.factors()], diagonal)
+            return _Near.by_factors([share * factor for factor in whole.factors()], diagonal)
         if self.plane is None:
-            return _Near(1 / np.sqrt(diagonal), None)
+            return _Near(1 / np.sqrt(diagonal))
         rows, columns = self.plane
         centre = (rows // 2) * columns + columns // 2
         waves, smooth, flat = np.zeros(self.plane), 0.0, 0.0
@@ -165,9 +161,9 @@ class SolvedCovariance:
                 waves += share * _waves(response, self.plane)
                 smooth += height
         if not smooth > 0:
-            return _Near(1 / np.sqrt(diagonal), None)
+            return _Near(1 / np.sqrt(diagonal))
         waves = np.maximum(waves + flat / smooth * float(waves.mean()), 1e-12)
-        return _Near(1 / np.sqrt(diagonal / float(np.mean(waves))), waves)
+        return _Near.by_waves(1 / np.sqrt(diagonal / float(np.mean(waves))), waves)
 
 
 class _Inverse(NamedTuple):
@@ -180,40 +176,38 @@ class _Inverse(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Near:
-    """M = S^-1 Q' T Q S^-1, with S diagonal, Q cosine transforms and T diagonal; or M = S^-2."""
+    """M = S^-1 N S^-1, with S diagonal, by u -> N^-1 u and u -> B u for a B with B B' = N."""
 
     scale: FloatArray
-    waves: FloatArray | None
+    inner: Map = np.asarray
+    half: Map = np.asarray
 
     def inverse(self, right: FloatArray) -> FloatArray:
         """Return M^-1 u."""
-        if self.waves is None:
-            return np.asarray(self.scale**2 * right)
-        from scipy.fft import dctn, idctn  # noqa: PLC0415
-
-        turned = dctn((self.scale * right).reshape(self.waves.shape), norm="ortho") / self.waves
-        return np.asarray(self.scale * idctn(turned, norm="ortho").ravel())
+        return np.asarray(self.scale * self.inner(self.scale * right))
 
     def root(self, right: FloatArray) -> FloatArray:
-        """Return B u for a B with B B' = M."""
-        if self.waves is None:
-            return np.asarray(right / self.scale)
-        from scipy.fft import idctn  # noqa: PLC0415
-
-        turned = np.sqrt(self.waves) * right.reshape(self.waves.shape)
-        return np.asarray(idctn(turned, norm="ortho").ravel() / self.scale)
-
-
-@dataclass(frozen=True, eq=False)
-class _NearProduct:
-    """M = S^-1 (J_1 x .. x J_d) S^-1, with the diagonal of J, by factors L L' = J_i."""
-
-    scale: FloatArray
-    roots: Sequence[FloatArray]
+        """Return S^-1 B u."""
+        return np.asarray(self.half(right) / self.scale)
 
     @classmethod
-    def of(cls, factors: Sequence[FloatArray], diagonal: FloatArray) -> "_NearProduct":
-        """Scale a Kronecker product to a diagonal."""
+    def by_waves(cls, scale: FloatArray, waves: FloatArray) -> "_Near":
+        """Return that with N = Q' T Q, Q cosine transforms and T diagonal."""
+        from scipy.fft import dctn, idctn  # noqa: PLC0415
+
+        def inner(right: FloatArray) -> FloatArray:
+            turned = dctn(right.reshape(waves.shape), norm="ortho") / waves
+            return np.asarray(idctn(turned, norm="ortho").ravel())
+
+        def half(right: FloatArray) -> FloatArray:
+            turned = np.sqrt(waves) * right.reshape(waves.shape)
+            return np.asarray(idctn(turned, norm="ortho").ravel())
+
+        return cls(scale, inner, half)
+
+    @classmethod
+    def by_factors(cls, factors: Sequence[FloatArray], diagonal: FloatArray) -> "_Near":
+        """Return that with N = J_1 x .. x J_d, scaled to a diagonal, by factors L L' = J_i."""
         roots, height = [], np.ones(1)
         for factor in factors:
             own = np.sqrt(np.diag(factor))
@@ -221,28 +215,20 @@ class _NearProduct:
             unit = factor / own[:, None] / own + _BLUR * np.eye(len(own))
             roots.append(own[:, None] * np.linalg.cholesky(unit))
             height = np.outer(height, np.square(roots[-1]).sum(axis=1)).ravel()
-        return cls(np.sqrt(height / diagonal), roots)
-
-    def _applied(self, right: FloatArray, matrices: Sequence[FloatArray]) -> FloatArray:
-        table = right.reshape([len(one) for one in matrices])
-        for axis, matrix in enumerate(matrices):
-            table = np.moveaxis(np.tensordot(matrix, table, (1, axis)), 0, axis)
-        return np.ascontiguousarray(table).ravel()
-
-    @cached_property
-    def _inverses(self) -> list[FloatArray]:
-        return [np.asarray(np.linalg.inv(root @ root.T)) for root in self.roots]
-
-    def inverse(self, right: FloatArray) -> FloatArray:
-        """Return M^-1 u."""
-        return np.asarray(self.scale * self._applied(self.scale * right, self._inverses))
-
-    def root(self, right: FloatArray) -> FloatArray:
-        """Return B u for a B with B B' = M."""
-        return np.asarray(self._applied(right, self.roots) / self.scale)
+        inverses = [np.linalg.inv(root @ root.T) for root in roots]
+        scale = np.sqrt(height / diagonal)
+        return cls(scale, partial(_applied, inverses), partial(_applied, roots))
 
 
-def _smallest_eigenvalue(product: Map, near: "_Near | _NearProduct") -> float:
+def _applied(matrices: Sequence[FloatArray], right: FloatArray) -> FloatArray:
+    """Return the Kronecker product of some matrices times a vector."""
+    table = right.reshape([len(one) for one in matrices])
+    for axis, matrix in enumerate(matrices):
+        table = np.moveaxis(np.tensordot(matrix, table, (1, axis)), 0, axis)
+    return np.ascontiguousarray(table).ravel()
+
+
+def _smallest_eigenvalue(product: Map, near: _Near) -> float:
     """Return a bound of the eigenvalues of M^-1 J from below, 0 where none is found.
 
     Lanczos from a direction drawn at random: after m steps no eigenvalue is below the smallest one

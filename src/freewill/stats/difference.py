@@ -9,12 +9,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from freewill.core.types import FloatArray, IntArray
-from freewill.domain.alphabets.base import (
-    Alphabet,
-    Raster,
-    has_raster,
-    raster_of,
-)
+from freewill.domain.alphabets.base import Alphabet, Raster, has_raster, raster_of
 from freewill.numeric.operators.moments import about_mean
 from freewill.stats.estimators.estimate import Work, default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
@@ -366,7 +361,13 @@ class Contrasts:
     @classmethod
     def of(cls, pooled: Pooled, times: FloatArray, work: Work) -> "Contrasts":
         """Return contrasts along the differences that the reports of all tell best."""
-        rows, sizes = _directions(pooled)
+        differences = pooled.differences()
+        every = np.concatenate(differences)
+        covariance = pooled.everyone.people * pooled.everyone.products(every) @ every.T
+        best = whitened((covariance + covariance.T) / 2, [len(stage) for stage in differences])
+        most = max(_MOST_DIRECTIONS // len(pooled.bodies), 1)
+        chosen = [stage[:most] @ every for stage in best]
+        rows = np.concatenate([*chosen, np.empty((0, every.shape[1]))])
         periods, many = len(times), len(rows)
         through = pooled.through(rows)
         flat = through.reshape(periods * many, pooled.theta.size)
@@ -377,7 +378,7 @@ class Contrasts:
         shared = np.einsum("cak,dbk->cadb", moved, kept, optimize=True)
         size = (periods - 1) * many
         covariance = (own - shared).reshape(size, size)
-        order, stages = _stages(periods - 1, sizes)
+        order, stages = _stages(periods - 1, [len(stage) for stage in chosen])
         covariance = ((covariance + covariance.T) / 2)[np.ix_(order, order)]
         tests = whitened(covariance, stages, every=True) if size else []
         turn = np.zeros((sum(map(len, tests)), size))
@@ -389,17 +390,6 @@ class Contrasts:
         scores = along - self.drift @ sums.sum(axis=0)
         contrasts = np.einsum("ic,...ia->...ca", self.between, scores)
         return np.asarray(contrasts.reshape(*contrasts.shape[:-2], -1) @ self.turn.T)
-
-
-def _directions(pooled: Pooled) -> tuple[FloatArray, list[int]]:
-    """Return differences that the reports tell best, in rows: smooth ones, then single values."""
-    rows = pooled.differences()
-    every = np.concatenate(rows)
-    covariance = pooled.everyone.people * pooled.everyone.products(every) @ every.T
-    stages = whitened((covariance + covariance.T) / 2, [len(stage) for stage in rows])
-    most = max(_MOST_DIRECTIONS // len(pooled.bodies), 1)
-    chosen = [stage[:most] @ every for stage in stages]
-    return np.concatenate([*chosen, np.empty((0, every.shape[1]))]), [len(one) for one in chosen]
 
 
 def _between(times: FloatArray) -> FloatArray:

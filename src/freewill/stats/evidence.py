@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from freewill.core.presented import Presented
-from freewill.core.types import VECTOR_BYTES, FloatArray, IntArray, checked_people, people_in
+from freewill.core.types import VECTOR_BYTES, FloatArray, IntArray, checked_people
 from freewill.domain.alphabets.base import Alphabet, attributes_of
 from freewill.domain.mechanisms.base import Mechanism, stacked_operators
 from freewill.errors import EvidenceError, closest, several, shown
@@ -74,9 +74,7 @@ class Evidence(Presented):
     @cached_property
     def people(self) -> int:
         """How many people reported, n."""
-        counted = [np.empty(0, dtype=np.int64), *(one.table[1] for one in self.groups if one.table)]
-        streams = (stream.people for group in self.groups for stream in group.streams)
-        return people_in(np.concatenate(counted)) + sum(streams)
+        return sum(group.people for group in self.groups)
 
     @property
     def held(self) -> bool:
@@ -154,11 +152,11 @@ class Evidence(Presented):
         wanted = [one for one, some in zip(self.groups, called, strict=True) if some & {*names}]
         ids = {group.mechanism.id for group in wanted}
 
-        def some_of(part: Evidence) -> Evidence:
+        def of_these(part: Evidence) -> Evidence:
             groups = [group for group in part.groups if group.mechanism.id in ids]
             return Evidence(part.alphabet, tuple(groups), picked(part, groups))
 
-        return changed(self, some_of)
+        return changed(self, of_these)
 
     def between(self, first: Any = None, last: Any = None) -> "Evidence":
         """Return the evidence of whole periods, from the first day to the last, both included.
@@ -286,8 +284,6 @@ def merge(several: Iterable[Evidence]) -> Evidence:
         for group in evidence.groups:
             by_id.setdefault(group.mechanism.id, []).append(group)
     total = assemble(alphabet, [_joined(same) for same in by_id.values()], united(all_of_them))
-    if not any(one.periods for one in all_of_them):
-        return total
     return replace(total, periods=_united_periods(all_of_them))
 
 
@@ -611,27 +607,19 @@ def own_part(evidence: Evidence) -> Parts:
 def log_repeated(evidence: Evidence) -> float:
     """Bound the logarithm of the chance that others have the same evidence, whoever they are."""
     alone = sum(group.people for group in evidence.groups if group.table is None)
-    return stirling(evidence.people) - alone + fitted_sum(evidence)
+    return log_likeliest(evidence, evidence.people) - alone
 
 
-def stirling(people: int) -> float:
-    """Return log(n! e^n / n^n), about log sqrt(2 pi n)."""
-    return float(-fitted(np.array([people]))[0])
-
-
-def fitted(counts: IntArray) -> FloatArray:
-    """Return log(c^c e^-c / c!): times e^stirling(n), a product of these is the largest chance.
+def log_likeliest(evidence: Evidence, people: int) -> float:
+    """Bound the logarithm of the chance of the counts of evidence among those of so many people.
 
     No distribution gives counts c of n people a larger chance than c / n does, which is
     n! / n^n prod c^c / c!.
     """
-    return np.asarray(xlogy(counts, counts) - counts - gammaln(np.asarray(counts) + 1.0))
-
-
-def fitted_sum(evidence: Evidence) -> float:
-    """Return the logarithm of prod c^c e^-c / c! over the counts of outputs that repeat."""
-    tables = [group.table for group in evidence.groups if group.table is not None]
-    return sum(float(fitted(counts).sum()) for _, counts in tables)
+    tables = [group.table[1] for group in evidence.groups if group.table is not None]
+    counts = np.concatenate([[people], *tables])
+    logs = xlogy(counts, counts) - counts - gammaln(counts + 1.0)
+    return float(logs[1:].sum() - logs[0])
 
 
 def some_of(texts: Sequence[str], most: int = 5) -> str:

@@ -1,6 +1,5 @@
 """Forged reports on single outputs: the sets of atoms that explain reports best."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,15 +13,10 @@ from freewill.errors import EvidenceError, printable, several
 from freewill.numeric.operators.around import AtomOperator
 from freewill.numeric.operators.base import DenseOperator, Operator
 from freewill.numeric.solvers import columns, interior, passes
+from freewill.numeric.solvers.conjugate import AtomSystem, System
+from freewill.numeric.solvers.interior import DenseSystem, rows_beside, structured_system
 from freewill.numeric.solvers.likelihood import Certificate, Likelihood, Solution, Status, Trace
 from freewill.numeric.solvers.passes import Passes
-from freewill.numeric.solvers.systems import (
-    AtomSystem,
-    DenseSystem,
-    System,
-    rows_beside,
-    structured_system,
-)
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, refuse_nobody, refuse_unheld
@@ -33,12 +27,8 @@ _DENSE, _SMALL = 1 << 22, 1 << 18
 """Entries of the law up to which it is held as an array; where it has structure, fewer."""
 _FEW_ROWS = 50
 """Rows without structure that go beside those with it."""
-_ROUNDS, _FEW_ROUNDS = 100, 20
+_ROUNDS = 100
 """Rounds for the shares of the honest: two to four are the rule, the last ones tiny."""
-_ROUGH = 10
-"""Tolerances that other shares may gain where atoms are only compared."""
-_FIRST_LEAP = 4.0
-"""Rounds that the first leap ahead stands for, at most; later ones more, as long as they gain."""
 _LEADERS = 32
 """Mechanisms that may each lead theta: beyond these, one tells less than a 32nd of what all do."""
 _LOOSE = 100
@@ -180,54 +170,24 @@ class AtomModel:
         others = Evidence(self._evidence.alphabet, tuple(groups))
         return self.without(gibu(others, _LOOSE * self.tolerance, self.max_steps))
 
-    def fit(
-        self, places: IntArray, near: AtomFit, price: float = 0.0, rough: bool = False
-    ) -> AtomFit:
+    def fit(self, places: IntArray, near: AtomFit, price: float = 0.0) -> AtomFit:
         """Return the most likely theta, phi and r with atoms at these places, from a fit nearby.
 
-        At a price, r is that of the fit nearby; a `rough` fit is for a comparison of atoms.
+        At a price, r is that of the fit nearby.
         """
-        most, enough = (
-            (_FEW_ROUNDS, _ROUGH * self.tolerance) if rough else (_ROUNDS, self.tolerance)
-        )
         chosen = np.zeros(self.weights.size, dtype=np.bool_)
         chosen[places] = True
         ahead = self._honest(near.theta, chosen & (self.weights > near.honest))
-        after, lack, steps, leap, longest = ahead, np.inf, 0, False, _FIRST_LEAP
-        before: tuple[FloatArray, FloatArray] | None = None
-        for _ in range(most):
-            there = self._given(ahead, places, near, price)
-            steps += there.steps
-            if leap and there.log_likelihood < near.log_likelihood - self.tolerance:
-                ahead, leap, longest = after, False, max(longest / 4, 1.0)
-                continue
-            longest *= 2 if leap else 1
-            near, after = there, self._honest(there.theta, there.forged > 0)
+        lack, steps = np.inf, 0
+        for _ in range(_ROUNDS):
+            near = self._given(ahead, places, near, price)
+            steps += near.steps
+            ahead = self._honest(near.theta, near.forged > 0)
             # L is at its top in r: what is left to gain is of second order.
-            lack = float(np.sum((after - near.shares) ** 2 / near.shares)) / 2
-            if lack <= enough or price:
+            lack = float(np.sum((ahead - near.shares) ** 2 / near.shares)) / 2
+            if lack <= self.tolerance or price:
                 return replace(near, steps=steps)
-            move, leap = np.log(after / near.shares), before is not None
-            if before is None:
-                ahead, before = after, (near.shares, move)
-            else:
-                ahead, before = self._leap(*before, move, longest), None
         return replace(near, gap=near.gap + lack, steps=steps, status=Status.STALLED)
-
-    def _leap(
-        self, shares: FloatArray, first: FloatArray, second: FloatArray, longest: float
-    ) -> FloatArray:
-        """Return where two rounds lead that moved log r so: far, where rounds climb slowly.
-
-        As `accelerated_em` does (Varadhan and Roland, scheme S3), but no longer than `longest`.
-        """
-        bend = second - first
-        change = float(bend @ bend)
-        length = max(1.0, math.sqrt(float(first @ first) / change)) if change else 1.0
-        length = min(length, longest)
-        far = np.exp(np.log(shares) + 2 * length * first + length**2 * bend)
-        far = np.clip(far, _LEAST * self.shares, self.shares)
-        return np.asarray(far / far.sum())
 
     def gains(self, fit: AtomFit) -> FloatArray:
         """Return what an atom at each output would add to the log-likelihood of all people.
@@ -397,7 +357,7 @@ class Search:
             best = better
         # What is certified is certified of the reports set aside, and of no others.
         while (used := best.fit.atoms).size:
-            best = self._tried(used, best.price or 0.0, best.fit, rough=False)
+            best = self._tried(used, best.price or 0.0, best.fit)
             if best.fit.atoms.size == used.size:
                 return best
         return nothing
@@ -447,9 +407,9 @@ class Search:
                     return candidate
         return best
 
-    def _tried(self, atoms: IntArray, price: float, near: AtomFit, rough: bool = True) -> Forgery:
+    def _tried(self, atoms: IntArray, price: float, near: AtomFit) -> Forgery:
         self._seen.add(atoms.tobytes())
-        fit = self._model.fit(atoms, near, rough=rough)
+        fit = self._model.fit(atoms, near)
         self.steps += fit.steps
         return Forgery(fit, self._model.criterion(fit, atoms.size), atoms, price)
 

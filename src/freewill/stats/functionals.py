@@ -10,8 +10,9 @@ Of several attributes: anything of one of them, of one given another, and how th
 array([[0., 0., 1., 1., 2., 2.]])
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,22 +31,23 @@ from freewill.domain.alphabets.groups import (
 from freewill.domain.alphabets.product import Product
 from freewill.errors import ParameterError, printable, several, shown
 from freewill.stats.conditions import (
+    Dependence,
+    Fraction,
+    Fractions,
     Given,
+    Nonlinear,
     checked_names,
     condition_on,
     numbers_of,
     places_in,
     product_of,
 )
-from freewill.stats.weights import (
-    Dependence,
-    Fraction,
-    Fractions,
-    Functionals,
-    Nonlinear,
-    Quantiles,
-    Weights,
-)
+
+__all__ = [
+    "between", "bins", "cdf", "conditional_mean", "correlation", "difference_of_means", "district",
+    "districts", "mean", "mutual_information", "odds_ratio", "of", "of_groups", "quantiles",
+    "shares", "values",
+]  # fmt: skip
 
 _LARGEST_WEIGHT = 1e60
 """Weights whose cubes, summed, are still numbers."""
@@ -56,6 +58,73 @@ _HAIR = 1e-12
 _STEP = 1e-30
 """By which a sum is moved along the imaginary axis for a gradient: its square is nothing."""
 _BETTER_SETS = "fewer, larger groups are known better"
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Functionals on one alphabet, h'theta each: a row of weights and a name."""
+
+    rows: FloatArray
+    namer: Callable[[], Sequence[str]]
+    single: bool = False
+    """Whether this is one functional by itself, and no list of them."""
+    better: str = ""
+    """What is known better than these, where they are hardly known."""
+    about: Alphabet | None = None
+    """What answers are about where that is not what theta is on, but some of its attributes."""
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What each functional is called."""
+        return tuple(self.namer())
+
+    @property
+    def least(self) -> FloatArray:
+        """The least that each can be."""
+        return np.asarray(self.rows.min(axis=1))
+
+    @property
+    def most(self) -> FloatArray:
+        """The most that each can be."""
+        return np.asarray(self.rows.max(axis=1))
+
+    @property
+    def are_shares(self) -> bool:
+        """Whether each is the share of some values, and no mean or other sum."""
+        return bool(np.all((self.rows == 0) | (self.rows == 1)))
+
+
+@dataclass(frozen=True)
+class Functionals:
+    """Something to ask of theta on whatever alphabet it is on.
+
+    >>> import freewill as fw
+    >>> tens = fw.functionals.bins(10)
+    >>> isinstance(tens, fw.Functionals), tens.what
+    (True, 'bins of 10 values')
+    """
+
+    what: str
+    on: Callable[[Alphabet], Weights]
+    """Gives the weights on an alphabet."""
+
+    def __str__(self) -> str:
+        return self.what
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Quantiles of the CDF, drawn straight through each value: no weights give them."""
+
+    levels: tuple[float, ...]
+    single: bool = False
+    attribute: str = ""
+    """What they are of, where theta is on several attributes."""
+
+    def __str__(self) -> str:
+        return ", ".join(
+            "median" if level == 0.5 else f"quantile {level:g}" for level in self.levels
+        )
 
 
 def shares() -> Functionals:
@@ -255,10 +324,9 @@ def functionals_of(of: Any) -> Any:
 def weights_of(of: Any, alphabet: Alphabet) -> Weights:
     """Return weights for anything that `of` may be: a name, functionals, or rows of weights."""
     wanted = functionals_of(of)
-    if isinstance(wanted, Quantiles):
-        raise ParameterError("a quantile has no weights: ask intervals for it.")
-    if isinstance(wanted, Nonlinear):
-        raise ParameterError(f"{wanted} has no weights: ask intervals for it.")
+    if isinstance(wanted, Quantiles | Nonlinear):
+        what = "a quantile" if isinstance(wanted, Quantiles) else wanted
+        raise ParameterError(f"{what} has no weights: ask intervals for it.")
     if isinstance(wanted, Functionals):
         return wanted.on(alphabet)
     vector = numbers(of, "of", f"weights, {alphabet.size} a functional, or a name such as 'mean'")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import random_table
@@ -28,6 +28,15 @@ from freewill.stats.evidence import Evidence, checked_evidence
 from freewill.stats.functionals import checked_level
 from freewill.stats.information import pulled
 from freewill.stats.permutation import Draw, normal, p_value
+
+_FUNCTIONS = 64
+"""Of each attribute that are looked along, and"""
+_PRODUCTS = 256
+"""products of them: those of which reports tell most."""
+_CELLS = 4_096
+"""Kinds of pairs of reports up to which whole tables of them are drawn."""
+_PEOPLE = 2_000
+"""People up to whom reports of too many kinds are exchanged one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +108,13 @@ def independent(evidence: Evidence, one: str, other: str, level: float = 0.95) -
     vote and member depend on each other (p < 0.0001), from 300 people who reported both
     """
     level = checked_level(level)
-    pair = _pair_of(evidence, one, other)
+    whole = checked_evidence(evidence, "independent").alphabet
+    product = product_of(whole, "independent", any_size=True)
+    names = checked_names((one, other))
+    if one == other:
+        raise ParameterError(f"independent of {shown(one)} twice: expected two attributes.")
+    product.places(names)
+    pair = evidence.marginal(one, other)
     alphabet: Any = pair.alphabet
     groups = pairs_of_reports(pair)
     if not groups:
@@ -112,28 +127,6 @@ def independent(evidence: Evidence, one: str, other: str, level: float = 0.95) -
     chance, directions = interaction(groups, [*alphabet.attributes.values()], thetas)
     people = sum(group.people for group in groups)
     return Independence((one, other), chance, level, people, directions, alphabet)
-
-
-def _pair_of(evidence: Evidence, one: Any, other: Any) -> Evidence:
-    """Return the evidence about two attributes."""
-    product = product_of(
-        checked_evidence(evidence, "independent").alphabet, "independent", any_size=True
-    )
-    names = checked_names((one, other))
-    if one == other:
-        raise ParameterError(f"independent of {shown(one)} twice: expected two attributes.")
-    product.places(names)
-    return evidence.marginal(one, other)
-
-
-_FUNCTIONS = 64
-"""Of each attribute that are looked along, and"""
-_PRODUCTS = 256
-"""products of them: those of which reports tell most."""
-_CELLS = 4_096
-"""Kinds of pairs of reports up to which whole tables of them are drawn."""
-_PEOPLE = 2_000
-"""People up to whom reports of too many kinds are exchanged one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +212,9 @@ def interaction(
         if group.exchangeable:
             parts.append(first[np.ix_(left, left)] * second[np.ix_(right, right)])
         else:
-            parts.append(_seen(group, own[0][:, left], own[1][:, right]))
+            # By what was observed of each person.
+            products = own[0][group.places[0]][:, left] * own[1][group.places[1]][:, right]
+            parts.append(products.T @ (group.counts[:, None] * products))
         covariance += parts[-1]
     turned = whitened(covariance, [stage.shape[1] for stage in stages])
     if not turned:
@@ -239,23 +234,12 @@ def interaction(
     return p_value(observed, draws, lambda some: by_formula(some, widths)), len(turn)
 
 
-@dataclass(frozen=True, eq=False)
-class _Functions:
+class _Functions(NamedTuple):
     """Functions of an attribute, as theta times each, in rows: smooth ones first, then free."""
 
     rows: FloatArray
     smooth: int
     """How many are smooth; none where values have no order."""
-
-    @property
-    def first(self) -> IntArray:
-        """Those that are looked along first."""
-        return np.arange(self.smooth or len(self.rows))
-
-    @property
-    def free(self) -> IntArray:
-        """Those that are free for each value."""
-        return np.arange(self.smooth, len(self.rows))
 
 
 def _functions(alphabet: Alphabet, theta: FloatArray) -> _Functions:
@@ -283,9 +267,9 @@ def _stages(
 ) -> list[IntArray]:
     """Return the products of each stage, [attribute, product]: those that reports tell most of."""
     variances = np.sum([np.outer(np.diag(a), np.diag(b)) for a, b in covariances], axis=0)
-    stages = [(one.first, other.first)]
+    stages = [[np.arange(own.smooth or len(own.rows)) for own in (one, other)]]
     if one.smooth or other.smooth:
-        stages.append((one.free, other.free))
+        stages.append([np.arange(own.smooth, len(own.rows)) for own in (one, other)])
     chosen = []
     for rows, columns in stages:
         block = variances[np.ix_(rows, columns)].ravel()
@@ -293,12 +277,6 @@ def _stages(
         at, there = np.divmod(best, len(columns))
         chosen.append(np.stack([rows[at], columns[there]]))
     return chosen
-
-
-def _seen(group: Pairs, one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return the covariance of the sum of s t by what was observed of each person."""
-    products = one[group.places[0]] * other[group.places[1]]
-    return np.asarray(products.T @ (group.counts[:, None] * products))
 
 
 def _permuted(

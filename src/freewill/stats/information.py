@@ -17,7 +17,8 @@ from scipy.linalg import lapack
 
 from freewill.core.types import BoolArray, FloatArray, distribution, refuse_beyond
 from freewill.domain.alphabets.base import Alphabet, attributes_of
-from freewill.domain.mechanisms.base import Mechanism, is_mechanism, moments_together
+from freewill.domain.mechanisms.base import Mechanism, is_mechanism
+from freewill.domain.mechanisms.factored import moments_together
 from freewill.errors import EvidenceError, ParameterError, closest, printable, several, shown
 from freewill.numeric.operators.moments import (
     Moments,
@@ -28,13 +29,7 @@ from freewill.numeric.operators.moments import (
 )
 from freewill.numeric.solvers.likelihood import OnStep
 from freewill.stats.covariance import FACTORED, LOST, OnRow, SolvedCovariance
-from freewill.stats.estimators.estimate import (
-    Estimate,
-    Start,
-    Work,
-    default_tolerance,
-    slope_at,
-)
+from freewill.stats.estimators.estimate import Estimate, Start, Work, default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
 from freewill.stats.evidence import Evidence, refuse_nobody, refuse_several
 from freewill.stats.functionals import weights_of
@@ -144,8 +139,7 @@ class Information:
 
     def products(self, rows: FloatArray) -> FloatArray:
         """Return K u for each row u, for one person."""
-        solves = self._solves
-        return np.asarray(rows @ self.matrix) if solves is None else solves.products(rows)
+        return rows @ self.matrix if self._solves is None else self._solves.products(rows)
 
     def moved(self, slope: FloatArray) -> FloatArray:
         """Return C g, a Newton step, which sums to 0; nothing along directions that are lost."""
@@ -173,8 +167,7 @@ class Information:
         with a `Step` (its number and share of the work) after each solve of a functional; up to
         1,024 values one solve is for all.
         """
-        work = Work(on_step)
-        weights = weights_of(of, self.alphabet)
+        work, weights = Work(on_step), weights_of(of, self.alphabet)
         work.expect(len(weights.rows))
         errors = np.sqrt(self.variances(weights.rows, work.solved) / self.people)
         return errors[0] if weights.single else errors
@@ -221,8 +214,7 @@ class Information:
         direction = self.influences(weights.rows)[0]
         if not np.isfinite(direction).all():
             return 0.0
-        parts = np.array([float(direction @ own.product(direction)) for own in self.moments])
-        parts *= [share for _, share, _ in self.parts]
+        parts = self.shares * [float(direction @ own.product(direction)) for own in self.moments]
         return float(parts[places].sum() / parts.sum()) if parts.sum() > 0 else 0.0
 
     def _share_of_all(self, places: list[int]) -> float:
@@ -238,9 +230,8 @@ class Information:
 
     def _places(self, mechanism: Mechanism | str) -> list[int]:
         if not isinstance(mechanism, str) and not is_mechanism(mechanism):
-            raise ParameterError(
-                f"mechanism={shown(mechanism)}: expected a mechanism, or the name of one."
-            )
+            expected = "expected a mechanism, or the name of one."
+            raise ParameterError(f"mechanism={shown(mechanism)}: {expected}")
         places = [
             place
             for place, (one, _, name) in enumerate(self.parts)
@@ -296,10 +287,16 @@ def information_at(evidence: Evidence, theta: FloatArray) -> Information:
 
 
 def moments_of(groups: Sequence[Group], theta: FloatArray) -> tuple[Moments, ...]:
-    """Return what a report of each group tells at theta; groups whose laws share much, together."""
-    plain = [one for one in groups if one.mechanism.public() is None and one.chosen is None]
-    together = moments_together([one.mechanism for one in plain], theta)
-    own = dict(zip(map(id, plain), together, strict=True))
+    """Return what a report of each group tells at theta; of those about records, together."""
+    records = [
+        one
+        for one in groups
+        if attributes_of(one.mechanism.alphabet)
+        and one.mechanism.public() is None
+        and one.chosen is None
+    ]
+    moments = moments_together([one.mechanism for one in records], theta) if records else []
+    own = dict(zip(map(id, records), moments, strict=True))
     return tuple(own.get(id(one)) or one.moments(theta) for one in groups)
 
 

@@ -13,9 +13,10 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.errors import ParameterError, several, shown
 from freewill.numeric.operators.moments import root_of
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
+from freewill.stats.conditions import Dependence, Nonlinear
 from freewill.stats.estimators.estimate import Start, Work
 from freewill.stats.evidence import Evidence
-from freewill.stats.functionals import checked_level, estimable, functionals_of
+from freewill.stats.functionals import Quantiles, Weights, checked_level, estimable, functionals_of
 from freewill.stats.information import (
     Estimated,
     Information,
@@ -26,7 +27,6 @@ from freewill.stats.information import (
     fit_of,
     several_people,
 )
-from freewill.stats.weights import Dependence, Nonlinear, Quantiles, Weights
 
 COLUMNS = ("point", "low", "high", "standard_error")
 """Columns of each functional, in tables and files."""
@@ -218,6 +218,7 @@ def intervals_about(
 ) -> Intervals:
     """Return intervals about estimates: one by one, or a band of so many standard errors."""
     errors, effective_people = estimates.errors, estimates.shape.effective_people
+    influences = estimates.influences
     joint, people = critical is not None, information.people
     critical = float(ndtri((1 + level) / 2)) if critical is None else critical
     sides = reaches(critical, estimates.shape, people)
@@ -228,7 +229,8 @@ def intervals_about(
     with np.errstate(invalid="ignore"):
         low = np.where(np.isinf(errors), least, np.maximum(point - below, least))
         high = np.where(np.isinf(errors), most, np.minimum(point + above, most))
-    advice = advice_on(information, weights, point, errors, estimates.influences, effective_people)
+    few = advice_on_few(weights.names, effective_people, people)
+    advice = hardly_known(weights, point, errors), few, advice_on_drawn(information, influences)
     return Intervals(
         of=weights.names,
         point=point,
@@ -241,7 +243,7 @@ def intervals_about(
         people=people,
         alphabet=information.alphabet,
         effective_people=effective_people,
-        advice=advice,
+        advice=" ".join(filter(None, advice)),
     )
 
 
@@ -394,20 +396,6 @@ def reach_needed(deviations: FloatArray, skewness: FloatArray) -> FloatArray:
     """Return the number c with c + skewness (2 c^2 + 1) / 6 = deviation, where that is positive."""
     beyond = np.maximum(deviations - skewness / 6, 0.0)
     return np.asarray(2 * beyond / (1 + np.sqrt(1 + 4 / 3 * skewness * beyond)))
-
-
-def advice_on(
-    information: Information,
-    weights: Weights,
-    point: FloatArray,
-    errors: FloatArray,
-    influences: FloatArray,
-    effective_people: FloatArray,
-) -> str:
-    """Say what is hardly known, what rests on few people, and what drawn reports leave open."""
-    few = advice_on_few(weights.names, effective_people, information.people)
-    parts = (hardly_known(weights, point, errors), few, advice_on_drawn(information, influences))
-    return " ".join(filter(None, parts))
 
 
 def advice_on_drawn(information: Information, influences: FloatArray) -> str:

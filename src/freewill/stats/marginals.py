@@ -1,16 +1,17 @@
 """Evidence about some of the attributes, and of many combinations of mechanisms as one kind."""
 
 import math
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from freewill.domain.alphabets.base import attributes_of
 from freewill.domain.mechanisms.asked import JOINED, Asked
-from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.each import Each, Silent
 from freewill.domain.mechanisms.factored import Column, Factored
-from freewill.domain.questionnaire import ANSWERS
+from freewill.domain.survey import ANSWERS
 from freewill.errors import EvidenceError, several
 from freewill.stats.evidence import Evidence, assemble, changed, checked_evidence, merge
 from freewill.stats.groups import Group, grouped
@@ -55,14 +56,11 @@ def marginal_evidence(
     places = product.places(names)
     if len(places) == len(product.sizes) and len(places) > 1:
         return evidence
-    columns = [factored.columns[place] for place in places]
+    columns, times = _counted([factored.columns[place] for place in places], evidence.counts)
     called = part_names(evidence, places)
-    rows, times = _counted(columns, evidence.counts)
     alphabet = product.only(*names)
     groups: list[Group] = []
-    numbers, outputs = zip(
-        *(_taken(c, own) for c, own in zip(columns, rows, strict=True)), strict=True
-    )
+    numbers, rows = zip(*(column.split() for column in columns), strict=True)
     combined, which = np.unique(np.stack(numbers, axis=1), axis=0, return_inverse=True)
     order = np.argsort(which, kind="stable")
     ends = np.cumsum(np.bincount(which, minlength=len(combined)))[:-1]
@@ -72,9 +70,17 @@ def marginal_evidence(
             continue
         reports = [
             c.outputs[number][own[some]]
-            for c, number, own in zip(columns, combination, outputs, strict=True)
+            for c, number, own in zip(columns, combination, rows, strict=True)
         ]
-        groups.append(_group(alphabet, places, product, parts, reports, times[some], called))
+        words = [
+            called.get((place, part.id), "") for place, part in zip(places, parts, strict=True)
+        ]
+        mechanism, outputs = parts[0], reports[0]
+        if len(parts) > 1:
+            mechanism = Each(alphabet, dict(zip(alphabet.attributes, parts, strict=True)))
+            outputs = mechanism.output_space.joined(reports)
+        name = JOINED.join(words) if all(words) else ""
+        groups.append(grouped(mechanism, [(outputs, times[some])], name))
     if not groups and not of_nobody:
         raise EvidenceError(
             f"nobody answered {' or '.join(names)}: all {several(evidence.people, 'person')} were "
@@ -83,45 +89,23 @@ def marginal_evidence(
     return assemble(alphabet, groups, evidence.digests)
 
 
-def _counted(columns: list[Column], counts: Any) -> tuple[list[Any], Any]:
-    """Return the different combinations of rows, a list a column, and how often each came."""
+def _counted(columns: list[Column], counts: Any) -> tuple[list[Column], Any]:
+    """Return columns of the different combinations of rows, and how often each came."""
     shape = [int(column.which.max(initial=0)) + 1 for column in columns]
     if math.prod(shape) > 1 << 62:
         raise EvidenceError("reports of so many parts cannot be counted together: take fewer.")
     keys = np.ravel_multi_index([column.which for column in columns], shape)
+    # Whole numbers up to 2^53, which evidence has at most, are exact in a sum of floats.
     if math.prod(shape) <= max(_TABLE, keys.size):
-        # Whole numbers up to 2^53, which evidence has at most, are exact in a sum of floats.
-        table = np.bincount(keys, counts, math.prod(shape)).astype(np.int64)
+        table = np.bincount(keys, counts, math.prod(shape))
         keys = np.flatnonzero(table)
-        return list(np.unravel_index(keys, shape)), table[keys]
-    keys, place = np.unique(keys, return_inverse=True)
-    times = np.zeros(keys.size, dtype=np.int64)
-    np.add.at(times, place, counts)
-    return list(np.unravel_index(keys, shape)), times
-
-
-def _taken(column: Column, rows: Any) -> tuple[Any, Any]:
-    return Column(column.mechanisms, column.outputs, rows).split()
-
-
-def _group(
-    alphabet: Any,
-    places: list[int],
-    product: Any,
-    parts: list[Mechanism],
-    reports: list[Any],
-    counts: Any,
-    called: dict[tuple[int, str], str],
-) -> Group:
-    names = [called.get((place, part.id), "") for place, part in zip(places, parts, strict=True)]
-    name = JOINED.join(names) if all(names) else ""
-    if len(parts) == 1:
-        return grouped(parts[0], [(reports[0], counts)], name)
-    attributes = list(product.attributes)
-    each = Each(
-        alphabet, {attributes[place]: part for place, part in zip(places, parts, strict=True)}
-    )
-    return grouped(each, [(each.output_space.joined(reports), counts)], name)
+        times = table[keys]
+    else:
+        keys, place = np.unique(keys, return_inverse=True)
+        times = np.bincount(place, counts)
+    rows = np.unravel_index(keys, shape)
+    some = [replace(column, which=own) for column, own in zip(columns, rows, strict=True)]
+    return some, times.astype(np.int64)
 
 
 def part_names(evidence: Evidence, places: list[int]) -> dict[tuple[int, str], str]:
@@ -153,9 +137,8 @@ def unfolded(evidence: Evidence) -> Evidence:
 
 
 def _unfolded(evidence: Evidence) -> Evidence:
-    groups: list[Group] = []
-    for group in evidence.groups:
-        groups += [group] if group.chosen is None else group.chosen
+    pieces = ([one] if one.chosen is None else one.chosen for one in evidence.groups)
+    groups = list(chain.from_iterable(pieces))
     if len({group.mechanism.id for group in groups}) < len(groups):
         # Two kinds of questionnaires have a combination in common.
         groups = list(merge(Evidence(evidence.alphabet, (group,)) for group in groups).groups)
@@ -197,9 +180,7 @@ def _folded(evidence: Evidence) -> Evidence:
     for group in some:
         choices = dict(zip(product.attributes, group.name.split(JOINED), strict=True))
         pieces.append((asked.joined(choices, group.outputs), group.counts))
-    rows = np.concatenate([reports for reports, _ in pieces])
-    counts = np.concatenate([times for _, times in pieces])
-    return assemble(product, [*others, grouped(asked, [(rows, counts)], ANSWERS)], evidence.parts)
+    return assemble(product, [*others, grouped(asked, pieces, ANSWERS)], evidence.parts)
 
 
 def _offers(groups: list[Group], attributes: int) -> list[dict[str, Any]] | None:

@@ -214,8 +214,7 @@ def judged(
     """Return all explanations, the best first, and why others could not be judged."""
     evidence, exact = fit.evidence, fit.maximum  # first: a wrong start is no explanation's matter
     run = (model.tolerance, model.max_steps) if model else (default_tolerance(evidence), _STEPS)
-    made: dict[str, Hypothesis] = {}
-    left_out: dict[str, str] = {}
+    made, left_out = dict[str, Hypothesis](), dict[str, str]()
 
     def attempt(kind: str, judge: Callable[[], Hypothesis]) -> None:
         try:
@@ -325,10 +324,8 @@ def _volume(evidence: Evidence, theta: FloatArray) -> float:
     """
     inside = pulled(theta, evidence.people)
     scale = np.sqrt(inside)
-    total = np.zeros((inside.size, inside.size))
-    for group in evidence.groups:
-        total += group.people * group.moments(inside).information()
-    values = np.linalg.eigvalsh(scale[:, None] * total * scale)
+    parts = (group.people * group.moments(inside).information() for group in evidence.groups)
+    values = np.linalg.eigvalsh(scale[:, None] * sum(parts) * scale)
     return float(np.log1p(np.maximum(values, 0.0)).sum()) / 2
 
 
@@ -416,16 +413,17 @@ def fit_beside_choice(
     p_value = written(check.p_value)
     # More than a client or two are a list of symptoms.
     few = check if check.blamed <= _CLIENTS and check.left_p >= 1 - level else None
-    if choice is None:
-        if misfit.holds:
-            return FitBesideChoice(check.holds, check.p_value, check.verdict, few)
+    holds: bool | None = False
+    if choice is None and misfit.holds:
+        holds, text = check.holds, check.verdict
+    elif choice is None:
         text = f"{FitCheck.failure} ({p_value}): {misfit.verdict}"
-        return FitBesideChoice(False, check.p_value, text, few)
-    if not check.holds:
+    elif not check.holds:
         named = "; no client or two explain it" if few is None else f": {check.named}"
         text = f"{FitCheck.failure}, whatever the choice ({p_value}){named}"
-        return FitBesideChoice(False, check.p_value, text, few)
-    if len(misfit.plausible) > 1:
-        return FitBesideChoice(None, check.p_value, misfit.verdict, check)
-    text = f"nothing speaks against the laws, given who chooses what ({p_value})"
-    return FitBesideChoice(True, check.p_value, text, check)
+    elif len(misfit.plausible) > 1:
+        holds, text, few = None, misfit.verdict, check
+    else:
+        text = f"nothing speaks against the laws, given who chooses what ({p_value})"
+        holds, few = True, check
+    return FitBesideChoice(holds, check.p_value, text, few)

@@ -7,10 +7,10 @@ from scipy.special import ndtri, xlogy
 
 from freewill.core.types import BoolArray, FloatArray, refuse_beyond
 from freewill.errors import ParameterError, several
+from freewill.stats.conditions import Dependence, Fraction, Fractions
 from freewill.stats.covariance import OnRow
 from freewill.stats.information import Estimated, OneStep, advice_on_few
 from freewill.stats.intervals import Intervals, advice_on_drawn, band, normal_draws, reaches
-from freewill.stats.weights import Dependence, Fraction, Fractions
 
 _LARGEST = 1e9
 """The most that is shown of what has no bound."""

@@ -117,13 +117,12 @@ class RobustEstimate(Estimate):
     def _allowing(self, answers: Intervals, asked: tuple[Any, float, bool]) -> Intervals:
         """Return intervals that reach as far as those under all explanations that are left."""
         for one in self.misfit.left:
-            if isinstance(one.model, ChoiceAwareEstimate):
-                other = one.model.intervals(*asked)
-            elif isinstance(one.model, Forgery):
-                kept, doubted, _ = apart(self.kept, one.model.fit)
-                other = intervals(DoubtedOneStep(kept, one.model.fit.theta, doubted), *asked)
-            else:
-                other = intervals(one.model, *asked)
+            model = one.model
+            if isinstance(model, Forgery):
+                kept, doubted, _ = apart(self.kept, model.fit)
+                model = DoubtedOneStep(kept, model.fit.theta, doubted)
+            by_choice = isinstance(model, ChoiceAwareEstimate)
+            other = model.intervals(*asked) if by_choice else intervals(model, *asked)
             low, high = np.minimum(answers.low, other.low), np.maximum(answers.high, other.high)
             answers = replace(answers, low=low, high=high)
         left = " or ".join(one.kind for one in self.misfit.left)

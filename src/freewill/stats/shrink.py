@@ -1,6 +1,5 @@
 """Shares pulled together, as far as the reports leave it open: for values without neighbours."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from freewill.domain.mechanisms.randomised_response import Identity
 from freewill.errors import EvidenceError, ParameterError, several
 from freewill.numeric.operators.base import StackOperator
 from freewill.numeric.solvers import interior
+from freewill.numeric.solvers.interior import dense_system
 from freewill.numeric.solvers.likelihood import (
     Likelihood,
     OnStep,
@@ -20,7 +20,6 @@ from freewill.numeric.solvers.likelihood import (
     compact,
     one_blas_thread,
 )
-from freewill.numeric.solvers.systems import dense_system
 from freewill.stats.estimators.estimate import (
     Estimate,
     checked_run,
@@ -116,32 +115,6 @@ def shrink(
     trace = Trace(on_step)
     tolerance, limit = checked_run(evidence, tol, max_steps)
     refuse_nobody(evidence, "an estimate")
-    _refuse_what_does_not_fit(evidence)
-    fits: list[_Fit] = []
-    for fit in _ladder(evidence, tolerance, limit):
-        fits.append(fit)
-        trace.add(len(fits), fit.solution.certificate.gap, fit.solution.certificate.value)
-        best = max(fits, key=lambda each: each.score)
-        if not fit.score > best.score - _BEHIND:
-            break
-    unresolved, seconds = unresolved_directions(evidence), perf_counter() - started
-    solution = best.solution._replace(trace=trace.gaps)
-    common = described(evidence, solution, "shrink", seconds, unresolved)
-    return ShrunkEstimate(**common, strength=best.strength, df=best.df)
-
-
-def _ladder(evidence: Evidence, tolerance: float, limit: int) -> Iterator[_Fit]:
-    """Yield the fits from the weakest pull to that of as many people as there are."""
-    weakest, start = _FEWEST * evidence.alphabet.size, None
-    steps = int(_LADDER * np.log2(max(1.0, evidence.people / weakest))) + 1
-    for step in range(steps):
-        with np.errstate(all="ignore"):
-            fit = _fitted(evidence, weakest * 2 ** (step / _LADDER), tolerance, limit, start)
-        yield fit
-        start = fit.solution.theta
-
-
-def _refuse_what_does_not_fit(evidence: Evidence) -> None:
     size = evidence.alphabet.size
     if not evidence.held:
         raise EvidenceError(
@@ -155,6 +128,23 @@ def _refuse_what_does_not_fit(evidence: Evidence) -> None:
         "Take a coarser alphabet; fw.gibu has no such limit.",
         ParameterError,
     )
+    fits, start = list[_Fit](), None
+    # From the weakest pull to that of as many people as there are.
+    weakest = _FEWEST * evidence.alphabet.size
+    steps = int(_LADDER * np.log2(max(1.0, evidence.people / weakest))) + 1
+    for step in range(steps):
+        with np.errstate(all="ignore"):
+            fit = _fitted(evidence, weakest * 2 ** (step / _LADDER), tolerance, limit, start)
+        fits.append(fit)
+        start = fit.solution.theta
+        trace.add(len(fits), fit.solution.certificate.gap, fit.solution.certificate.value)
+        best = max(fits, key=lambda each: each.score)
+        if not fit.score > best.score - _BEHIND:
+            break
+    unresolved, seconds = unresolved_directions(evidence), perf_counter() - started
+    solution = best.solution._replace(trace=trace.gaps)
+    common = described(evidence, solution, "shrink", seconds, unresolved)
+    return ShrunkEstimate(**common, strength=best.strength, df=best.df)
 
 
 def _fitted(

@@ -16,13 +16,13 @@ from freewill.errors import EvidenceError, ParameterError, several, shown
 from freewill.numeric.solvers.likelihood import OnStep, one_blas_thread
 from freewill.stats.choice.check import holm
 from freewill.stats.compare import Body, refuse_shared
-from freewill.stats.difference import Change, Lines, Pooled, change, written
+from freewill.stats.conditions import Fractions, Nonlinear
+from freewill.stats.difference import Lines, Pooled, change, written
 from freewill.stats.estimators.estimate import Work
 from freewill.stats.evidence import Evidence, checked_evidence, some_of
-from freewill.stats.functionals import checked_level, estimable, functionals_of
+from freewill.stats.functionals import Quantiles, checked_level, estimable, functionals_of
 from freewill.stats.information import FEW, OneStep
 from freewill.stats.intervals import Intervals, checked_flag, intervals
-from freewill.stats.weights import Fractions, Nonlinear, Quantiles
 
 COLUMNS = ("point", "low", "high", "band_low", "band_high", "standard_error")
 """Columns of each period and functional, in tables and files."""
@@ -261,7 +261,18 @@ def trend(
         **{name: _stacked(each, name) for name in ("point", "low", "high", "standard_error")},
         **{f"band_{name}": _stacked(bands, name) for name in ("low", "high")},
     }
-    columns |= _lines(wanted, tests, columns, times, level, joint)
+    slope, error, p_constant, p_slope = tests.slope, tests.slope_error, tests.constant, tests.level
+    if isinstance(wanted, Quantiles | Nonlinear):
+        points, errors = columns["point"], columns["standard_error"]
+        lines = Lines.through(times, np.where(errors > 0, errors, np.inf))
+        slope, error = lines.slopes(points), lines.slope_error
+        if not len(p_constant):
+            p_constant, p_slope = lines.p_values(points)
+    if joint:
+        p_constant, p_slope = (np.array(holm(list(some))) for some in (p_constant, p_slope))
+    reach = float(ndtri((1 + level) / 2)) * error
+    columns |= {"slope": slope, "slope_low": slope - reach, "slope_high": slope + reach}
+    columns |= {"p_constant": p_constant, "p_slope": p_slope}
     if each[0].point.ndim == 0:
         columns = {name: column[..., 0] for name, column in columns.items()}
     return Trend(
@@ -309,34 +320,6 @@ def linearised(wanted: Any, alphabet: Alphabet, theta: FloatArray) -> FloatArray
 def _stacked(some: Sequence[Intervals], name: str) -> FloatArray:
     """Return a column of intervals of all periods, [period, functional]."""
     return np.stack([np.atleast_1d(getattr(one, name)) for one in some])
-
-
-def _lines(
-    wanted: Any,
-    tests: Change,
-    columns: Mapping[str, FloatArray],
-    times: FloatArray,
-    level: float,
-    joint: bool,
-) -> dict[str, FloatArray]:
-    """Return slopes and tests of each functional."""
-    slope, error, p_constant, p_slope = tests.slope, tests.slope_error, tests.constant, tests.level
-    if isinstance(wanted, Quantiles | Nonlinear):
-        points, errors = columns["point"], columns["standard_error"]
-        lines = Lines.through(times, np.where(errors > 0, errors, np.inf))
-        slope, error = lines.slopes(points), lines.slope_error
-        if not len(p_constant):
-            p_constant, p_slope = lines.p_values(points)
-    if joint:
-        p_constant, p_slope = (np.array(holm(list(some))) for some in (p_constant, p_slope))
-    reach = float(ndtri((1 + level) / 2)) * error
-    return {
-        "slope": slope,
-        "slope_low": slope - reach,
-        "slope_high": slope + reach,
-        "p_constant": p_constant,
-        "p_slope": p_slope,
-    }
 
 
 def _advice(every: Sequence[Span], spans: Sequence[Span], each: Sequence[Intervals]) -> str:

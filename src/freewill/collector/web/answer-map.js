@@ -6,7 +6,6 @@
 import { filled } from "../device/figures.js";
 import TEXTS, { OWN, pointText, words } from "./answer-texts.js";
 import { Under, leftOut } from "./map-under.js";
-import { Zoom } from "./map-zoom.js";
 import { button, draw, field, group, make, newId } from "./parts.js";
 
 /** @typedef {import("../device/alphabets.js").Grid} Grid */
@@ -60,15 +59,11 @@ export function mapFrame(grid, given = {}, background = null) {
   const [south, north, west, east] = edges;
   const foot = [west, `${TEXTS.value.south} ${south}`, east].map((text) => make("span", {}, text));
   const scale = make("div", { class: "scale quiet" });
-  const frame = make(
-    "div",
-    { class: "map", dir: "ltr" },
-    make("div", { class: "edge north quiet", "aria-hidden": "true" }, `↑ ${TEXTS.value.north} ${north}`),
-    make("div", { class: "sheet" }, plane, under.names),
-    make("div", { class: "edge quiet", "aria-hidden": "true" }, ...foot),
-    scale,
-    under.attribution ? make("p", { class: "quiet source" }, make("bdi", {}, under.attribution)) : null,
-  );
+  const head = make("div", { class: "edge north quiet", "aria-hidden": "true" }, `↑ ${TEXTS.value.north} ${north}`);
+  const sheet = make("div", { class: "sheet" }, plane, under.names);
+  const edge = make("div", { class: "edge quiet", "aria-hidden": "true" }, ...foot);
+  const source = under.attribution ? make("p", { class: "quiet source" }, make("bdi", {}, under.attribution)) : null;
+  const frame = make("div", { class: "map", dir: "ltr" }, head, sheet, edge, scale, source);
   frame.style.maxWidth = plane.style.maxWidth;
   const zoom = new Zoom(plane, grid, (part, times) => {
     lines.setAttribute("d", pathOf(columns, rows, times));
@@ -89,9 +84,8 @@ export function cellsPath(grid, cells) {
 
 /** @type {(grid: Grid, index: number) => import("./map-under.js").View} where a cell is on the plane */
 export function boxOf(grid, index) {
-  const place = grid.placeOf(index);
-  const row = Math.floor(place / grid.columns);
-  return { left: place - row * grid.columns, top: grid.rows - 1 - row, wide: 1, tall: 1 };
+  const [left, row] = grid.at(index);
+  return { left, top: grid.rows - 1 - row, wide: 1, tall: 1 };
 }
 
 /** @type {(columns: number, rows: number, times: number) => string} */
@@ -112,9 +106,7 @@ function scaleBar(width) {
 }
 
 /** @param {number} edge */
-function degrees(edge) {
-  return words.pointed(`${Number(edge.toFixed(4))}°`);
-}
+const degrees = (edge) => words.pointed(`${Number(edge.toFixed(4))}°`);
 
 /** @param {number} length */
 function kilometres(length) {
@@ -138,7 +130,7 @@ export class MapChooser {
   constructor(survey, value) {
     const grid = /** @type {Grid} */ (survey.alphabet);
     this.grid = grid;
-    this.#at = this.#rowed(grid.nearest(Math.floor(grid.rows / 2) * grid.columns + Math.floor(grid.columns / 2)));
+    this.#at = grid.at(grid.nearest(Math.floor(grid.rows / 2) * grid.columns + Math.floor(grid.columns / 2)));
     const help = make("p", { id: newId() }, TEXTS.value.map);
     const given = {
       role: "application",
@@ -202,22 +194,18 @@ export class MapChooser {
     const { view } = this.zoom;
     const x = view.left + ((event.clientX - left) / width) * view.wide;
     const y = view.top + ((event.clientY - top) / height) * view.tall;
-    const [column, row] = this.#cell(x, this.grid.rows - y);
-    if (this.grid.indexAt(row * this.grid.columns + column) < 0) {
-      this.#refused.textContent = TEXTS.value.leftOut;
-      return;
+    const at = this.#cell(x, this.grid.rows - y);
+    if (this.#indexAt(at) < 0) this.#refused.textContent = TEXTS.value.leftOut;
+    else {
+      this.#at = at;
+      this.#choose();
     }
-    this.#at = [column, row];
-    this.#choose();
   }
 
   /** @type {(by: [number, number]) => void} moves the mark and, once there is one, the choice */
   #move([across, along]) {
     if (this.#mark.isConnected) this.#at = this.#led(across, along);
-    if (this.value !== null) {
-      this.#choose();
-      return;
-    }
+    if (this.value !== null) return this.#choose();
     this.#show(true);
     this.#tell(TEXTS.value.mark, { point: pointText(this.grid.text(this.#index)) });
   }
@@ -242,31 +230,25 @@ export class MapChooser {
 
   /** @type {(across: number, along: number) => [number, number]} where a step leads: over cells that are left out */
   #led(across, along) {
-    const { columns } = this.grid;
-    const kept = (/** @type {number[]} */ [column, row]) => this.grid.indexAt(row * columns + column) >= 0;
-    const step = [Math.sign(across), Math.sign(along)];
     const to = this.#cell(this.#at[0] + across, this.#at[1] + along);
-    for (let at = to; ; ) {
-      if (kept(at)) return at;
-      const next = this.#cell(at[0] + step[0], at[1] + step[1]);
-      if (next[0] === at[0] && next[1] === at[1]) break;
-      at = next;
+    // Where nothing is further on, the last one before, which is at least the cell that it left.
+    for (const way of [1, -1]) {
+      const step = [way * Math.sign(across), way * Math.sign(along)];
+      for (let [at, before] = [to, ""]; at.join() !== before; ) {
+        if (this.#indexAt(at) >= 0) return at;
+        [at, before] = [this.#cell(at[0] + step[0], at[1] + step[1]), at.join()];
+      }
     }
-    // Nothing further on: the last one before, which is at least the cell that it left.
-    for (let at = to; ; at = this.#cell(at[0] - step[0], at[1] - step[1])) {
-      if (kept(at)) return at;
-    }
-  }
-
-  /** @type {(index: number) => [number, number]} the column and row of a cell */
-  #rowed(index) {
-    const place = this.grid.placeOf(index);
-    const row = Math.floor(place / this.grid.columns);
-    return [place - row * this.grid.columns, row];
+    return this.#at;
   }
 
   get #index() {
-    return this.grid.indexAt(this.#at[1] * this.grid.columns + this.#at[0]);
+    return this.#indexAt(this.#at);
+  }
+
+  /** @type {(at: [number, number]) => number} the index of a cell; -1 if it is left out */
+  #indexAt([column, row]) {
+    return this.grid.indexAt(row * this.grid.columns + column);
   }
 
   /** @returns {[number, number]} where the mark is, from the north-west */
@@ -284,10 +266,9 @@ export class MapChooser {
   #take(index) {
     const { grid } = this;
     const { columns, rows } = grid;
-    this.#at = this.#rowed(index);
+    this.#at = grid.at(index);
     this.value = grid.decode(index);
-    this.#fault.textContent = "";
-    this.#refused.textContent = "";
+    this.#fault.textContent = this.#refused.textContent = "";
     this.movers.hidden = false;
     this.#show(false);
     const [column, row] = this.#at.map((place) => place + 1);
@@ -312,8 +293,7 @@ export class MapChooser {
     this.#mark.remove();
     this.under.marked = null;
     this.under.arrange(this.zoom.view);
-    this.#chosen.textContent = "";
-    this.#fault.textContent = "";
+    this.#chosen.textContent = this.#fault.textContent = "";
     this.movers.hidden = true;
     if (given.includes("")) return;
     const point = given.map(Number);
@@ -322,5 +302,100 @@ export class MapChooser {
     } catch {
       this.#fault.textContent = this.grid.leavesOut(point) ? TEXTS.value.leftOut : TEXTS.value.away;
     }
+  }
+}
+
+/** Cells of a side that a map shows at the least. */
+const CLOSEST = 8;
+/** Cells of a side from which on a closer look is offered. */
+const MANY = 16;
+/** Pixels by which a press becomes a drag. */
+const DRAG = 6;
+
+/** @typedef {import("./map-under.js").View} View */
+
+/** The part of a plane that is shown. */
+export class Zoom {
+  #times = 1;
+  /** @type {[number, number]} the column and row, from the north-west, in the middle */
+  #middle;
+  /** @type {() => [number, number] | undefined} what to look closer at, if there is something */
+  around = () => undefined;
+  /** Whether the last press was a drag, which chooses nothing. */
+  dragged = false;
+
+  /**
+   * @param {SVGElement} plane
+   * @param {{columns: number, rows: number}} grid
+   * @param {(view: View, times: number) => void} show draws anew
+   */
+  constructor(plane, grid, show) {
+    [this.plane, this.grid, this.show] = [plane, grid, show];
+    this.#middle = [grid.columns / 2, grid.rows / 2];
+    const { closer, further, group } = TEXTS.value.zoom;
+    this.closer = button(`+ ${closer}`, () => this.by(2, this.around()));
+    this.further = button(`− ${further}`, () => this.by(0.5, this.around()));
+    const few = Math.max(grid.columns, grid.rows) < MANY;
+    this.node = make("div", { role: "group", "aria-label": group, class: "zoom", hidden: few }, this.closer, this.further);
+    for (const kind of ["pointerdown", "pointermove", "pointerup", "pointercancel"]) {
+      plane.addEventListener(kind, (event) => this.#dragging(/** @type {PointerEvent} */ (event)));
+    }
+    this.by(1);
+  }
+
+  /** @returns {View} */
+  get view() {
+    const { columns, rows } = this.grid;
+    const [wide, tall] = [columns / this.#times, rows / this.#times];
+    const [x, y] = this.#middle;
+    const within = (/** @type {number} */ place, /** @type {number} */ most) => Math.min(Math.max(place, 0), most);
+    return { left: within(x - wide / 2, columns - wide), top: within(y - tall / 2, rows - tall), wide, tall };
+  }
+
+  /** @type {(factor: number, around?: [number, number]) => void} */
+  by(factor, around = undefined) {
+    const most = Math.max(1, 2 ** Math.floor(Math.log2(Math.max(this.grid.columns, this.grid.rows) / CLOSEST)));
+    this.#times = Math.min(Math.max(this.#times * factor, 1), most);
+    this.#middle = around ?? this.#middle;
+    this.closer.disabled = this.#times === most;
+    this.further.disabled = this.#times === 1;
+    this.#shown();
+  }
+
+  /** @type {(x: number, y: number) => void} moves what is shown so that a cell is in it */
+  follow(x, y) {
+    const { left, top, wide, tall } = this.view;
+    if (x >= left && x <= left + wide && y >= top && y <= top + tall) return;
+    this.#middle = [x, y];
+    this.#shown();
+  }
+
+  #shown() {
+    const { view } = this;
+    this.#middle = [view.left + view.wide / 2, view.top + view.tall / 2];
+    this.plane.setAttribute("viewBox", `${view.left} ${view.top} ${view.wide} ${view.tall}`);
+    this.plane.classList.toggle("near", this.#times > 1);
+    this.show(view, this.#times);
+  }
+
+  /** @type {{x: number, y: number, middle: [number, number]} | null} where a press began */
+  #press = null;
+
+  /** @param {PointerEvent} event */
+  #dragging({ type, clientX, clientY, isPrimary }) {
+    if (!isPrimary) return;
+    if (type === "pointerdown") {
+      this.dragged = false;
+      this.#press = this.#times > 1 ? { x: clientX, y: clientY, middle: this.#middle } : null;
+    } else if (type === "pointermove" && this.#press !== null) {
+      const [right, down] = [clientX - this.#press.x, clientY - this.#press.y];
+      if (!this.dragged && Math.hypot(right, down) < DRAG) return;
+      this.dragged = true;
+      const { width, height } = this.plane.getBoundingClientRect();
+      const { wide, tall } = this.view;
+      const [x, y] = this.#press.middle;
+      this.#middle = [x - (right / width) * wide, y - (down / height) * tall];
+      this.#shown();
+    } else this.#press = null;
   }
 }

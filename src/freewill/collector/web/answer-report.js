@@ -32,9 +32,7 @@ export function madeBy(survey, row) {
 }
 
 /** @type {(member: any) => string} */
-function usedWords({ epsilon }) {
-  return filled(TEXTS.strength.used, { epsilon: epsilonText(epsilon) });
-}
+const usedWords = ({ epsilon }) => filled(TEXTS.strength.used, { epsilon: epsilonText(epsilon) });
 
 /** @type {(survey: Survey, row: ReportRow) => string} a protection by its name and, of a family, epsilon */
 export function protectionName(survey, row) {
@@ -190,12 +188,9 @@ function odds({ survey, row }) {
 /** @type {(way: any, answer: Answer, log: {number: number, head: string}) => HTMLElement} */
 function numbers(way, answer, log) {
   const say = TEXTS.receipt;
-  const facts = [
-    [say.id, make("code", { dir: "ltr" }, way.row.report_id)],
-    [say.survey, make("code", { dir: "ltr" }, way.id)],
-    [say.log, filled(say.head, log)],
-    [say.answer, make("code", { dir: "ltr" }, JSON.stringify(answer))],
-  ];
+  const code = (/** @type {string} */ text) => make("code", { dir: "ltr" }, text);
+  const first = { [say.id]: code(way.row.report_id), [say.survey]: code(way.id), [say.log]: filled(say.head, log) };
+  const facts = Object.entries({ ...first, [say.answer]: code(JSON.stringify(answer)) });
   const pairs = facts.flatMap(([name, what]) => [make("dt", {}, name), make("dd", {}, what)]);
   return make("details", {}, make("summary", {}, say.details), make("dl", {}, ...pairs), letters(say.sent, way.body));
 }

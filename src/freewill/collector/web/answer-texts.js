@@ -68,9 +68,7 @@ function nameOf(tag) {
 }
 
 /** @type {(tag: string) => "ltr" | "rtl"} */
-function directionOf(tag) {
-  return LEFTWARDS.includes(tag.toLowerCase().split("-")[0]) ? "rtl" : "ltr";
-}
+const directionOf = (tag) => (LEFTWARDS.includes(tag.toLowerCase().split("-")[0]) ? "rtl" : "ltr");
 
 /**
  * Return a text of the survey, or of a question: as it is translated, or as it stands.
@@ -100,9 +98,7 @@ export function shown(said) {
 }
 
 /** @type {(survey: any, name: string) => Said} a protection as people read it; what is sent stays as it is */
-export function nameSaid(survey, name) {
-  return /** @type {Said} */ (told(survey, "names", name, name));
-}
+export const nameSaid = (survey, name) => /** @type {Said} */ (told(survey, "names", name, name));
 
 /** @type {(survey: any, alphabet: any, index: number) => Said} a value as people read it */
 export function valueSaid(survey, alphabet, index) {
@@ -119,9 +115,7 @@ export function dayText(day) {
 }
 
 /** @type {(epsilon: number) => string} */
-export function epsilonText(epsilon) {
-  return words.inDigits(epsilon, 4, "up");
-}
+export const epsilonText = (epsilon) => words.inDigits(epsilon, 4, "up");
 
 /** @type {(text: string) => string} the coordinates of a cell */
 export function pointText(text) {
@@ -135,16 +129,10 @@ export function valueShown(survey, alphabet, index) {
 }
 
 /** @type {(survey: any, name: string) => HTMLElement} */
-export function nameShown(survey, name) {
-  return /** @type {HTMLElement} */ (shown(nameSaid(survey, name)));
-}
+export const nameShown = (survey, name) => /** @type {HTMLElement} */ (shown(nameSaid(survey, name)));
 
 /** @type {(survey: any, name: string) => Said} what a question of several asks, or else its name */
-export function questionSaid(survey, name) {
-  return told(survey, "question") ?? { text: name, lang: null };
-}
-
-import TEXTS from "./answer-texts.js";
+export const questionSaid = (survey, name) => told(survey, "question") ?? { text: name, lang: null };
 
 /** @typedef {import("./parts.js").Child} Child */
 
@@ -173,10 +161,9 @@ export function tell(words) {
 export function show(section, number) {
   const steps = byId("steps");
   steps.hidden = number === null;
-  steps.setAttribute("aria-label", TEXTS.stepsName);
-  const names = TEXTS.steps.map((words, at) => {
-    const given = { "aria-current": at === number && "step", class: at < number && "done" };
-    return make("li", given, words);
+  steps.setAttribute("aria-label", texts.stepsName);
+  const names = texts.steps.map((name, at) => {
+    return make("li", { "aria-current": at === number && "step", class: at < number && "done" }, name);
   });
   steps.replaceChildren(...names);
   byId("place").replaceChildren(section);
@@ -219,10 +206,8 @@ function paragraphs(lines) {
 export function failed(error) {
   const ours = error instanceof FreewillError;
   const why = error instanceof Error ? error.message : String(error);
-  stop(TEXTS.errors.heading, ours ? TEXTS.errors.device : null, foreign(why), TEXTS.unable.nothing);
+  stop(texts.errors.heading, ours ? texts.errors.device : null, foreign(why), texts.unable.nothing);
 }
 
 /** @type {(text: string) => HTMLElement | null} what a program says for those who look after it, in English */
-export function foreign(text) {
-  return text ? make("p", { lang: "en", dir: "ltr" }, text) : null;
-}
+export const foreign = (text) => (text ? make("p", { lang: "en", dir: "ltr" }, text) : null);

@@ -25,9 +25,7 @@ export function chooserOf(survey, value = null) {
 }
 
 /** @param {string} text */
-function plain(text) {
-  return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
-}
+const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
 /** Radio buttons; of many answers those that a search finds. */
 class ListChooser {
@@ -108,18 +106,11 @@ class LineChooser {
     const line = { min: first, max: last, step };
     const slid = () => this.#take(this.slider.valueAsNumber, true);
     // A click where the slider stands already moves nothing, and is a choice all the same.
-    const sliding = { ...line, type: "range", input: slid, click: slid };
-    const [above, slider] = field(TEXTS.value.slider, sliding);
-    const typing = unit ? `${TEXTS.value.number} (${words.unit(unit, 2)})` : TEXTS.value.number;
-    const [beside, number] = field(typing, {
-      ...line,
-      type: "number",
-      inputmode: first < 0 ? "text" : "numeric",
-      "aria-describedby": this.#fault.id,
-      input: () => this.#typed(),
-    });
-    this.slider = slider;
-    this.number = number;
+    const [above, slider] = field(TEXTS.value.slider, { ...line, type: "range", input: slid, click: slid });
+    const name = unit ? `${TEXTS.value.number} (${words.unit(unit, 2)})` : TEXTS.value.number;
+    const typing = { type: "number", inputmode: first < 0 ? "text" : "numeric", "aria-describedby": this.#fault.id };
+    const [beside, number] = field(name, { ...line, ...typing, input: () => this.#typed() });
+    [this.slider, this.number] = [slider, number];
     this.#show(null);
     const chosen = make("p", {}, this.#chosen);
     const ends = [first, last].map((end) => make("span", {}, String(end)));
@@ -137,10 +128,7 @@ class LineChooser {
 
   #typed() {
     const given = this.number.value.trim();
-    if (given !== "" || this.number.validity.badInput) {
-      this.#take(given === "" ? NaN : Number(given), false);
-      return;
-    }
+    if (given !== "" || this.number.validity.badInput) return this.#take(given === "" ? NaN : Number(given), false);
     this.#fault.textContent = "";
     this.#show(null);
   }

@@ -89,9 +89,7 @@ export class Copies {
     const sent = readSent(copy);
     // It stops everything, as a damaged memory does.
     if (sent === null) throw new DeviceError(DAMAGED);
-    await memory.update((content) => {
-      return [content.sent.has(question) ? null : adding(content, question, sent), null];
-    });
+    await memory.update((content) => [content.sent.has(question) ? null : adding(content, question, sent), null]);
   }
 
   /** @type {(mode: "readonly" | "readwrite", work: (store: IDBObjectStore) => IDBRequest) => Promise<any>} */
@@ -101,8 +99,7 @@ export class Copies {
       const transaction = database.transaction(STORE, mode, { durability: "strict" });
       const request = work(transaction.objectStore(STORE));
       transaction.oncomplete = () => resolve(request.result);
-      transaction.onerror = () => reject(transaction.error);
-      transaction.onabort = () => reject(transaction.error);
+      transaction.onerror = transaction.onabort = () => reject(transaction.error);
     });
   }
 }
@@ -302,13 +299,8 @@ export async function send(address, body, tell, { tries = 8, limit = 20_000, pau
 /** @returns {Promise<{outcome?: Outcome, retry?: number, why?: string}>} why there is none yet */
 async function attempt(address, body, limit) {
   try {
-    const response = await fetch(address, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body,
-      cache: "no-store",
-      signal: AbortSignal.timeout?.(limit),
-    });
+    const request = { method: "POST", headers: { "content-type": "application/json" }, body };
+    const response = await fetch(address, { ...request, cache: "no-store", signal: AbortSignal.timeout?.(limit) });
     const reply = await response.json().catch(() => null);
     const retry = Math.min(1000 * Number(response.headers.get("retry-after")) || 0, LONGEST_PAUSE);
     if (PASSING.includes(response.status)) return { retry, why: TEXTS.failures.busy };

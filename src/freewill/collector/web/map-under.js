@@ -101,9 +101,8 @@ export class Under {
   /** @type {(index: number) => string} where a cell is, in words; nothing where no name is near */
   where(index) {
     const { grid } = this;
-    const place = grid.placeOf(index);
-    const row = Math.floor(place / grid.columns);
-    const centre = [place - row * grid.columns + 0.5, grid.rows - row - 0.5];
+    const [column, row] = grid.at(index);
+    const centre = [column + 0.5, grid.rows - row - 0.5];
     const area = this.features.findLast((one) => one.kind === "area" && one.name && holds(one, centre))?.name;
     const near = this.#nearest(centre);
     const say = TEXTS.value.where;

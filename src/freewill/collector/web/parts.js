@@ -24,9 +24,7 @@ export function newId() {
  * @param {...Child} children
  * @returns {any}
  */
-export function make(tag, given = {}, ...children) {
-  return dressed(document.createElement(tag), given, children);
-}
+export const make = (tag, given = {}, ...children) => dressed(document.createElement(tag), given, children);
 
 /** @type {(tag: string, given?: Record<string, unknown>, ...children: Child[]) => any} drawn */
 export function draw(tag, given = {}, ...children) {
@@ -47,9 +45,7 @@ function dressed(element, given, children) {
 }
 
 /** @type {(words: string, click: (event: Event) => void, more?: Record<string, unknown>) => any} */
-export function button(words, click, more = {}) {
-  return make("button", { type: "button", click, ...more }, words);
-}
+export const button = (words, click, more = {}) => make("button", { type: "button", click, ...more }, words);
 
 /**
  * Return an input and the label before it; browsers are not to remember what is typed.
@@ -64,9 +60,7 @@ export function field(words, given) {
 }
 
 /** @type {(words: string, given: Record<string, unknown>, ...children: Child[]) => HTMLElement} */
-export function group(words, given, ...children) {
-  return make("fieldset", given, make("legend", {}, words), ...children);
-}
+export const group = (words, given, ...children) => make("fieldset", given, make("legend", {}, words), ...children);
 
 /** @type {(text: Node, given: Record<string, unknown>) => any} a text of the survey beside it */
 export function radio(text, given) {

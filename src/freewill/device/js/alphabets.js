@@ -102,12 +102,9 @@ export class Linear {
 
   /** @type {(value: unknown) => number} the index of a whole number */
   encode(value) {
-    if (typeof value !== "number") {
-      const kind = { string: "texts", boolean: "bool" }[typeof value] ?? "objects";
-      throw new FreewillError(
-        `got ${shown(value)}, ${kind}; expected integers, from ${this.first} to ${this.last}.`,
-      );
-    }
+    const kind = { string: "texts", boolean: "bool" }[typeof value] ?? "objects";
+    refuseIf(typeof value !== "number", () =>
+      `got ${shown(value)}, ${kind}; expected integers, from ${this.first} to ${this.last}.`);
     const among = this.step === 1 ? "" : ` in steps of ${this.step}`;
     const inside = value >= this.first && value <= this.last && Number.isInteger(value);
     const apart = inside ? BigInt(value) - BigInt(this.first) : 0n;
@@ -190,15 +187,12 @@ export class Grid {
   /** @param {[number, number]} fitting */
   #checkFit(fitting) {
     const close = this.cell.every((own, i) => SHORTER <= own / fitting[i] && own / fitting[i] <= LONGER);
-    if (close) return;
     const [south, north, west, east] = this.bounds.map((edge) => brief(edge));
-    throw new FreewillError(
-      `cell=${brief(this.cell[0])} x ${brief(this.cell[1])} km contradicts the box ` +
-        `${south}..${north} north, ${west}..${east} east: its ${this.columns} x ${this.rows} cells ` +
-        `are ${brief(fitting[0])} x ${brief(fitting[1])} km (width x height). Noise for a wrong ` +
-        "distance breaks the promise: leave the cell out, or give it in kilometres, rounded by at " +
-        "most 1 %.",
-    );
+    refuseIf(!close, () =>
+      `cell=${brief(this.cell[0])} x ${brief(this.cell[1])} km contradicts the box ${south}..${north} north, ` +
+      `${west}..${east} east: its ${this.columns} x ${this.rows} cells are ${brief(fitting[0])} x ` +
+      `${brief(fitting[1])} km (width x height). Noise for a wrong distance breaks the promise: leave the cell ` +
+      "out, or give it in kilometres, rounded by at most 1 %.");
   }
 
   /** What the two numbers of a point are. */
@@ -216,11 +210,10 @@ export class Grid {
     const place = this.#cellOf(value[0], value[1]);
     if (place < 0) throw new FreewillError(this.#outside(value[0], value[1]));
     const index = this.indexAt(place);
-    if (index >= 0) return index;
-    throw new FreewillError(
-      `point (${value[0]}, ${value[1]}) is in a cell that the grid leaves out (1 such point): expected one in the ` +
-        `${several(this.size, "cell")} that its mask keeps. It is no value of this survey.`,
-    );
+    refuseIf(!(index >= 0), () =>
+      `point (${value[0]}, ${value[1]}) is in a cell that the grid leaves out (1 such point): expected one in ` +
+      `the ${several(this.size, "cell")} that its mask keeps. It is no value of this survey.`);
+    return index;
   }
 
   /** @type {(point: number[]) => boolean} whether a point is on the map, in a cell that is left out */
@@ -232,6 +225,13 @@ export class Grid {
   /** @type {(index: number) => number} row * columns + column of a cell */
   placeOf(index) {
     return this.kept ? this.kept.cells[index] : index;
+  }
+
+  /** @type {(index: number) => [number, number]} the column and the row of a cell */
+  at(index) {
+    const place = this.placeOf(index);
+    const row = Math.floor(place / this.columns);
+    return [place - row * this.columns, row];
   }
 
   /** @type {(place: number) => number} the index of a cell by row * columns + column; -1 if it is left out */
@@ -270,9 +270,7 @@ export class Grid {
 
   /** @type {(index: number) => [number, number]} the centre of the cell, as encode takes it */
   decode(index) {
-    const place = this.placeOf(checkedIndex(index, this.size));
-    const row = Math.floor(place / this.columns);
-    const column = place - row * this.columns;
+    const [column, row] = this.at(checkedIndex(index, this.size));
     const share = [(column + 0.5) / this.columns, (row + 0.5) / this.rows];
     if (this.bounds !== null) share.reverse();
     return this.#low.map((low, axis) => low + share[axis] * (this.#high[axis] - low));
@@ -395,12 +393,10 @@ export function encodeText(alphabet, text) {
 
 /** @type {(alphabet: Alphabet) => void} refuses one of which a vector is too large */
 export function refuseVast(alphabet) {
-  if (alphabet.size <= MOST_VALUES) return;
-  throw new FreewillError(
+  refuseIf(alphabet.size > MOST_VALUES, () =>
     `a number for each of the ${several(alphabet.size, "value")} of ${alphabet} needs ` +
-      `${thousands(Number((alphabet.size / 2 ** 17).toFixed(1)))} MiB: at most 128 MiB are taken. ` +
-      "Take larger steps or fewer cells.",
-  );
+    `${thousands(Number((alphabet.size / 2 ** 17).toFixed(1)))} MiB: at most 128 MiB are taken. Take larger steps ` +
+    "or fewer cells.");
 }
 
 /**
@@ -412,17 +408,14 @@ export function refuseVast(alphabet) {
 function checkedUnit(unit) {
   const plain = typeof unit === "string" && unit === unit.trim() && !/(?! )[\p{C}\p{Z}]/u.test(unit);
   const named = plain && [...unit].length <= LONGEST_UNIT && !/\p{N}/u.test(unit);
-  if (named && (unit === "" || /[\p{L}°%€$£¥]/u.test(unit))) return unit;
-  throw new FreewillError(
-    `unit=${shown(unit)}: expected one word or two that name what the values count, in the singular ` +
-      "and without a number, such as 'year' or 'km'.",
-  );
+  refuseIf(!(named && (unit === "" || /[\p{L}°%€$£¥]/u.test(unit))), () =>
+    `unit=${shown(unit)}: expected one word or two that name what the values count, in the singular and without ` +
+    "a number, such as 'year' or 'km'.");
+  return unit;
 }
 
 /** @type {(alphabet: any) => (index: number) => number} what finds where in its rows a value lies */
-function placesIn(alphabet) {
-  return alphabet.kept ? (index) => alphabet.kept.cells[index] : (index) => index;
-}
+const placesIn = (alphabet) => (alphabet.kept ? (index) => alphabet.kept.cells[index] : (index) => index);
 
 /** @param {any} alphabet whose rows, columns and sides of a step are told; null for labels */
 function planeOf({ kind, size, step, rows, columns, cell }) {

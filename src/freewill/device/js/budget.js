@@ -74,15 +74,12 @@ export class Budget {
     const price = [...prices.values()].reduce(plus, NOTHING);
     const parts = [...prices].map(([name, one]) => `${name} ${digits(one)}`);
     const each = parts.length > 1 ? ` (${parts.join(", ")})` : "";
-    if (within(plus(spent, price), this.limit)) return;
-    const advice =
-      price === Infinity
-        ? "No epsilon bounds what it tells: only a limit of Infinity allows it."
-        : "Choose a mechanism with a smaller epsilon, send nothing, or raise the limit.";
-    throw new BudgetError(
+    const unbounded = "No epsilon bounds what it tells: only a limit of Infinity allows it.";
+    const smaller = "Choose a mechanism with a smaller epsilon, send nothing, or raise the limit.";
+    refuseIf(!within(plus(spent, price), this.limit), () =>
       `this report costs epsilon ${digits(price)}${each}, and of the budget of ${digits(this.limit)} there is ` +
-        `${digits(rest(this.limit, spent))} left (${digits(spent)} is spent). Nothing was drawn. ${advice}`,
-    );
+      `${digits(rest(this.limit, spent))} left (${digits(spent)} is spent). Nothing was drawn. ` +
+      (price === Infinity ? unbounded : smaller), BudgetError);
   }
 }
 

@@ -15,8 +15,6 @@ const BITS = 192;
 const ROOT_BITS = 64;
 const SLACK = 64;
 const LEAST_BLOCK = 3;
-/** Up to how many digits a double counts offsets. */
-const EXACT_DIGITS = 40;
 /** Offsets whose acceptance is kept, and how many. */
 const NEAR = 2 ** 26;
 const REMEMBERED = 1 << 15;
@@ -28,9 +26,7 @@ const REMEMBERED = 1 << 15;
  * @param {Dyadic} smallest
  * @returns {number}
  */
-export function precision(smallest) {
-  return BITS + 2 * Math.max(0, -floorLog2(smallest));
-}
+export const precision = (smallest) => BITS + 2 * Math.max(0, -floorLog2(smallest));
 
 /**
  * Return epsilon (1 - 2^-64): by that much the noise is larger than promised, and all rounding is
@@ -39,9 +35,7 @@ export function precision(smallest) {
  * @param {number} epsilon
  * @returns {Dyadic}
  */
-export function slackened(epsilon) {
-  return times(fromDouble(epsilon), { n: (1n << BigInt(SLACK)) - 1n, q: SLACK });
-}
+export const slackened = (epsilon) => times(fromDouble(epsilon), { n: (1n << BigInt(SLACK)) - 1n, q: SLACK });
 
 /**
  * Return p / 2^scale cut to its first P bits, and `up` units in the last of them.
@@ -74,9 +68,7 @@ function share({ total, width, halvings }, c, d, bits, up) {
 }
 
 /** @type {(x: Dyadic, bits: number, m?: bigint, up?: bigint) => Chance} m a / (1 + a), a = e^-x */
-export function odds(x, bits, m = 1n, up = 0n) {
-  return share(power(x, bits), m, 1n, bits, up);
-}
+export const odds = (x, bits, m = 1n, up = 0n) => share(power(x, bits), m, 1n, bits, up);
 
 /**
  * Return k e^-x / (1 + (k - 1) e^-x), rounded up: how often k-RR draws a value anew.
@@ -86,9 +78,7 @@ export function odds(x, bits, m = 1n, up = 0n) {
  * @param {number} bits P
  * @returns {Chance}
  */
-export function replaced(x, k, bits) {
-  return share(power(x, bits), BigInt(k), BigInt(k - 1), bits, 2n);
-}
+export const replaced = (x, k, bits) => share(power(x, bits), BigInt(k), BigInt(k - 1), bits, 2n);
 
 /** @type {(x: Dyadic, bits: number) => Chance} e^-x, rounded down */
 export function exponential(x, bits) {
@@ -107,8 +97,6 @@ export class GeometricNoise {
   #far;
   /** @type {Chance[]} */
   #digits;
-  /** Whether offsets are BigInts, because doubles could not count them. */
-  wide;
 
   /**
    * @param {Dyadic} lambda
@@ -118,10 +106,7 @@ export class GeometricNoise {
   constructor(lambda, bits, count) {
     this.#moves = odds(lambda, bits, 2n);
     this.#far = exponential({ n: lambda.n, q: lambda.q - count }, bits);
-    this.#digits = Array.from({ length: count }, (_, i) => {
-      return odds({ n: lambda.n, q: lambda.q - i }, bits);
-    });
-    this.wide = count > EXACT_DIGITS;
+    this.#digits = Array.from({ length: count }, (_, i) => odds({ n: lambda.n, q: lambda.q - i }, bits));
   }
 
   /**
@@ -143,16 +128,14 @@ export class GeometricNoise {
    * Draw how far, without an end.
    *
    * @param {Source} source
-   * @returns {number | bigint}
+   * @returns {bigint}
    */
   draw(source) {
-    if (!coin(this.#moves, source)) return 0;
+    if (!coin(this.#moves, source)) return 0n;
     const upward = coin(HALF, source);
-    const one = this.wide ? 1n : 1;
-    const count = this.wide ? BigInt(this.#digits.length) : this.#digits.length;
-    let far = one;
-    while (coin(this.#far, source)) far += (one + one) ** count;
-    far += this.#low(source, one);
+    let far = 1n;
+    while (coin(this.#far, source)) far += 1n << BigInt(this.#digits.length);
+    far += this.#low(source, 1n);
     return upward ? far : -far;
   }
 
@@ -212,29 +195,21 @@ export class PlanarNoise {
 
   /** @type {(source: Source) => [number, number]} offset of columns and of rows */
   draw(source) {
-    const [across, along] = this.#axes;
-    const size = (/** @type {any} */ offset) => (offset < 0 ? -offset : offset);
+    const size = (/** @type {bigint} */ offset) => (offset < 0n ? -offset : offset);
     for (;;) {
-      const column = across.draw(source);
-      const row = along.draw(source);
-      const kept = coin(this.#remembered(size(column), size(row)), source);
-      if (kept) return [Number(column), Number(row)];
+      const [column, row] = this.#axes.map((axis) => axis.draw(source));
+      if (coin(this.#remembered(size(column), size(row)), source)) return [Number(column), Number(row)];
     }
   }
 
-  /** @type {(i: number | bigint, j: number | bigint) => Chance} */
+  /** @type {(i: bigint, j: bigint) => Chance} */
   #remembered(i, j) {
-    if (typeof i === "bigint" || typeof j === "bigint" || i >= NEAR || j >= NEAR) {
-      return this.acceptance(BigInt(i), BigInt(j));
-    }
-    const key = i * NEAR + j;
-    let chance = this.#accepted.get(key);
-    if (chance === undefined) {
-      chance = this.acceptance(BigInt(i), BigInt(j));
-      if (this.#accepted.size >= REMEMBERED) this.#accepted.clear();
-      this.#accepted.set(key, chance);
-    }
-    return chance;
+    if (i >= NEAR || j >= NEAR) return this.acceptance(i, j);
+    const key = Number(i) * NEAR + Number(j);
+    if (this.#accepted.has(key)) return /** @type {Chance} */ (this.#accepted.get(key));
+    if (this.#accepted.size >= REMEMBERED) this.#accepted.clear();
+    this.#accepted.set(key, this.acceptance(i, j));
+    return this.#remembered(i, j);
   }
 
   /** @type {(i: bigint, j: bigint) => Chance} e^-G for an offset of i columns and j rows */

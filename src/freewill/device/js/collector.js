@@ -89,16 +89,14 @@ export class Collector {
 }
 
 /** @type {(answer: string) => string} as it stands there: its id is a hash of these letters, and an object would not keep their order */
-export function surveyText(answer) {
-  return answer.slice(answer.indexOf(SURVEY) + SURVEY.length - 1, answer.lastIndexOf("}"));
-}
+export const surveyText = (answer) => answer.slice(answer.indexOf(SURVEY) + SURVEY.length - 1, answer.lastIndexOf("}"));
 
 /** @type {(ask: (path: string) => Promise<any>) => Promise<any[]>} the log of surveys, as many entries a time as the collector gives */
 export async function wholeLog(ask) {
   /** @type {any[]} */
   const entries = [];
   for (;;) {
-    const { entries: more, number } = await ask(`/log?from=${entries.length + 1}`);
+    const { entries: more, number } = await ask(entries.length ? `/log?from=${entries.length + 1}` : "/log");
     entries.push(...more);
     if (entries.length >= number || more.length === 0) return entries;
   }

@@ -53,12 +53,9 @@ export class Cover {
       const names = reach.map(([other]) => other);
       this.#responses.set(name, names.length === 1 ? null : new KRR(new Categorical(names), this.epsilon));
     }
-    if ([...this.#responses.values()].every((response) => response === null)) {
-      throw new FreewillError(
-        "a cover towards protection, and no mechanism of the menu promises at least as much as another for every two " +
-          'values: nothing would be moved. Offer one that does, or cover towards "any".',
-      );
-    }
+    refuseIf([...this.#responses.values()].every((response) => response === null), () =>
+      "a cover towards protection, and no mechanism of the menu promises at least as much as another for every two " +
+      'values: nothing would be moved. Offer one that does, or cover towards "any".');
     Object.freeze(this);
   }
 
@@ -114,14 +111,10 @@ export class Cover {
 
 /** @type {(name: string, epsilon: number) => void} */
 function checkMovable(name, epsilon) {
-  if (epsilon > 0 && epsilon < Infinity) return;
-  const told =
-    epsilon === 0
-      ? "tells nothing: who asked to say nothing would be made to report"
-      : "promises nothing: the true value would be sent of somebody who asked for protection";
-  throw new FreewillError(
-    `a cover towards "any", and mechanism ${shown(name)} ${told}. Leave it out, or cover towards "protection".`,
-  );
+  const silent = "tells nothing: who asked to say nothing would be made to report";
+  const open = "promises nothing: the true value would be sent of somebody who asked for protection";
+  refuseIf(!(epsilon > 0 && epsilon < Infinity), () => `a cover towards "any", and mechanism ${shown(name)} ` +
+    `${epsilon === 0 ? silent : open}. Leave it out, or cover towards "protection".`);
 }
 
 /** @type {(mechanism: any) => {kind: string, epsilon: number}} what is promised or, of a table, kept */

@@ -270,12 +270,10 @@ function questionOf(survey, given, memory, within) {
   const keys = named === null ? [] : [`name ${named}`];
   if (survey.question !== null) keys.push(`question ${sameWords(survey.question)}`);
   if (keys.length > 0) return keys.find((key) => memory?.knows(key)) ?? keys[0];
-  if (memory === null) return null;
-  throw new DeviceError(
-    "a memory, and nothing that says which question this is: another one over the same values " +
-      "would get this one's answer. Give the survey a name, a question_id or a question, or the " +
-      "device a question.",
-  );
+  refuseIf(memory !== null, () =>
+    "a memory, and nothing that says which question this is: another one over the same values would get this " +
+    "one's answer. Give the survey a name, a question_id or a question, or the device a question.", DeviceError);
+  return null;
 }
 
 /** Milliseconds until the first deadline: well above what a draw takes. */

@@ -6,7 +6,7 @@
  * bytes.
  */
 
-import { FreewillError, refuseIf, shown } from "./errors.js";
+import { refuseIf, shown } from "./errors.js";
 import { bitLength, fromDouble, shifted } from "./exponential.js";
 
 /** @typedef {{byte: () => number}} Source random bytes, one at a time */
@@ -77,9 +77,7 @@ export class Chance {
     const even = text.length % 2 ? `0${text}` : text;
     const whole = mantissa === 0n || this.certain ? "" : even.replace(/(?:00)+$/, "");
     /** @type {Uint8Array} */
-    this.digits = Uint8Array.from({ length: whole.length / 2 }, (_, i) => {
-      return parseInt(whole.slice(2 * i, 2 * i + 2), 16);
-    });
+    this.digits = Uint8Array.from({ length: whole.length / 2 }, (_, i) => parseInt(whole.slice(2 * i, 2 * i + 2), 16));
     // Beyond 2^53 rounded, where nobody will ever read that many zeros.
     this.zeros = whole ? Number((places + 7n) / 8n - BigInt(even.length / 2)) : 0;
   }
@@ -141,24 +139,17 @@ export class Below {
   }
 }
 
-const WORD = 6;
-
 /**
  * Whole weights w: an index z is drawn with chance w_z / sum(w), exactly.
  *
  * V, uniform below 2^bits, is read from its top, byte by byte, until all that it may still be lies
- * in one index, or beyond the sum. The sums are compared by their first six bytes, which doubles
- * hold, and in full only on ties.
+ * in one index, or beyond the sum.
  */
 export class Table {
   #sums;
   #bytes;
   #mask;
-  /** @type {number} */
-  #only = -1;
-  /** The sums in units of the sixth byte, rounded down and up. */
-  #down;
-  #up;
+  #only;
 
   /** @param {bigint[]} weights */
   constructor(weights) {
@@ -171,10 +162,6 @@ export class Table {
     const bits = bitLength(sum - 1n);
     this.#bytes = Math.ceil(bits / 8);
     this.#mask = (1 << (((bits - 1) % 8) + 1)) - 1;
-    const unit = 8 * Math.max(0, this.#bytes - WORD);
-    const rest = (1n << BigInt(unit)) - 1n;
-    this.#down = Float64Array.from(this.#sums, (partial) => Number(shifted(partial, -unit)));
-    this.#up = Float64Array.from(this.#sums, (partial) => Number(shifted(partial + rest, -unit)));
   }
 
   /**
@@ -191,43 +178,21 @@ export class Table {
 
   /** @type {(source: Source) => number} */
   draw(source) {
-    if (this.#only >= 0) return this.#only;
-    for (;;) {
-      const index = this.#attempt(source);
-      if (index >= 0) return index;
-    }
+    let index = this.#only;
+    while (index < 0) index = this.#attempt(source);
+    return index;
   }
 
   /** @type {(source: Source) => number} an index, or -1 where V is the sum or more */
   #attempt(source) {
-    const up = this.#up;
-    const word = Math.min(WORD, this.#bytes);
-    const last = up.length - 1;
-    let low = 0;
-    let span = 256 ** word;
-    for (let i = 0; i < word; i += 1) {
-      const byte = i === 0 ? source.byte() & this.#mask : source.byte();
-      span /= 256;
-      low += byte * span;
-      if (low >= up[last]) return -1;
-      const index = after(up, low);
-      if (low + span <= this.#down[index]) return index;
-    }
-    return this.#refine(BigInt(low), source);
-  }
-
-  /** @type {(top: bigint, source: Source) => number} */
-  #refine(top, source) {
     const sums = this.#sums;
-    let low = top << BigInt(8 * (this.#bytes - WORD));
-    for (let left = this.#bytes - WORD - 1; left >= 0; left -= 1) {
+    for (let [low, left, mask] = [0n, this.#bytes - 1, this.#mask]; ; left -= 1, mask = 255) {
       const span = 1n << BigInt(8 * left);
-      low += BigInt(source.byte()) * span;
+      low += BigInt(source.byte() & mask) * span;
       if (low >= sums[sums.length - 1]) return -1;
       const index = after(sums, low);
       if (low + span <= sums[index]) return index;
     }
-    throw new FreewillError("a table without an answer: this is a fault of freewill, report it.");
   }
 }
 

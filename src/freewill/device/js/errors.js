@@ -68,9 +68,7 @@ export function listed(names, most = 8) {
  * @param {string} what
  * @returns {string}
  */
-export function several(many, what) {
-  return `${thousands(many)} ${what}${many === 1 ? "" : "s"}`;
-}
+export const several = (many, what) => `${thousands(many)} ${what}${many === 1 ? "" : "s"}`;
 
 /** @type {(many: number) => string} a number with commas between its thousands, to a tenth */
 export const thousands = new Intl.NumberFormat("en", { maximumFractionDigits: 1 }).format;
@@ -94,9 +92,7 @@ export function brief(value, digits = 6) {
 }
 
 /** @param {string} digits */
-function trimmed(digits) {
-  return digits.includes(".") ? digits.replace(/\.?0+$/, "") : digits;
-}
+const trimmed = (digits) => (digits.includes(".") ? digits.replace(/\.?0+$/, "") : digits);
 
 /** @type {(value: unknown, depth: number) => string} */
 function written(value, depth) {
@@ -188,19 +184,13 @@ export function checkFields(given, needed, free, what) {
 }
 
 /** @type {(given: unknown) => given is Record<string, any>} what a description must be */
-export function isObject(given) {
-  return given !== null && typeof given === "object" && !Array.isArray(given);
-}
+export const isObject = (given) => given !== null && typeof given === "object" && !Array.isArray(given);
 
 /** @type {(given: unknown) => given is number[]} */
-export function isNumbers(given) {
-  return Array.isArray(given) && given.every((entry) => typeof entry === "number");
-}
+export const isNumbers = (given) => Array.isArray(given) && given.every((entry) => typeof entry === "number");
 
 /** @type {(text: unknown) => boolean} whether it is a text without halves of characters */
-export function isWholeText(text) {
-  return typeof text === "string" && !/\p{Cs}/u.test(text);
-}
+export const isWholeText = (text) => typeof text === "string" && !/\p{Cs}/u.test(text);
 
 /**
  * Refuse a text that cannot be shown to people, on one line and whole.
@@ -213,22 +203,15 @@ export function isWholeText(text) {
  */
 export function checkText(text, what, least, most, Fault = FreewillError) {
   if (text === null) return;
-  if (!isWholeText(text) || text.trim() === "") {
-    throw new Fault(`${what} ${shown(text)}: expected a text that is not blank, in whole letters.`);
-  }
+  refuseIf(!isWholeText(text) || text.trim() === "", () =>
+    `${what} ${shown(text)}: expected a text that is not blank, in whole letters.`, Fault);
   const letters = [...text];
-  if (letters.length < least || letters.length > most) {
-    throw new Fault(
-      `${what} ${shown(text)} has ${several(letters.length, "character")}: expected ${least} to ${most}.`,
-    );
-  }
+  refuseIf(letters.length < least || letters.length > most, () =>
+    `${what} ${shown(text)} has ${several(letters.length, "character")}: expected ${least} to ${most}.`, Fault);
   const unseen = letters.find((letter) => /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(letter) && !/[\u200c-\u200f]/.test(letter));
-  if (unseen !== undefined) {
-    throw new Fault(
-      `${what} ${shown(text)}: ${shown(unseen)} is a control character, a line end or another mark ` +
-        "that nobody sees. Leave it out.",
-    );
-  }
+  refuseIf(unseen !== undefined, () =>
+    `${what} ${shown(text)}: ${shown(unseen)} is a control character, a line end or another mark that nobody sees. ` +
+    "Leave it out.", Fault);
 }
 
 /** @type {(name: string, value: unknown, least?: number) => number} */
@@ -240,13 +223,9 @@ export function checkedInteger(name, value, least = -Infinity) {
 
 /** @type {(index: unknown, size: number) => number} */
 export function checkedIndex(index, size) {
-  if (typeof index === "number" && Number.isInteger(index) && index >= 0 && index < size) {
-    return index + 0;
-  }
-  throw new FreewillError(
-    `index ${shown(index)} is outside the alphabet: expected 0 to ${size - 1}, an index. ` +
-      "For values, call report, or encode first.",
-  );
+  if (typeof index === "number" && Number.isInteger(index) && index >= 0 && index < size) return index + 0;
+  const expected = `expected 0 to ${size - 1}, an index. For values, call report, or encode first.`;
+  throw new FreewillError(`index ${shown(index)} is outside the alphabet: ${expected}`);
 }
 
 /** @type {(epsilon: unknown, name: string, largest: number) => number} */
@@ -289,12 +268,8 @@ function checkedRow(row, x) {
   refuseIf(wrong >= 0, () => `law[${x}, ${wrong}]=${row[wrong]}: probabilities must be finite and >= 0.`);
   const sum = sumOf(row);
   const excess = sum - 1;
-  if (!(Math.abs(excess) <= ROW_TOLERANCE)) {
-    const off = `${excess > 0 ? "+" : ""}${brief(excess, 3)}`;
-    throw new FreewillError(
-      `row ${x} of the law sums to ${sum}, off by ${off}: each row must sum to 1.`,
-    );
-  }
+  refuseIf(!(Math.abs(excess) <= ROW_TOLERANCE), () =>
+    `row ${x} of the law sums to ${sum}, off by ${excess > 0 ? "+" : ""}${brief(excess, 3)}: each row must sum to 1.`);
   return Math.abs(excess) > ROW_ROUNDING ? row.map((chance) => chance / sum) : row;
 }
 

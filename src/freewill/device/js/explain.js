@@ -67,9 +67,7 @@ export function explainChoice(survey, words = ENGLISH) {
 }
 
 /** @type {(mechanism: any, words?: Words) => string[]} how much likelier a report can make one of two values seem */
-export function explainOdds(mechanism, words = ENGLISH) {
-  return new Told(factsOf(mechanism), words).odds();
-}
+export const explainOdds = (mechanism, words = ENGLISH) => new Told(factsOf(mechanism), words).odds();
 
 /** The numbers of a mechanism, and the words in which they are told. */
 class Told {

@@ -30,14 +30,10 @@ export function fromDouble(value) {
 }
 
 /** @type {(one: Dyadic, other: Dyadic) => Dyadic} */
-export function times(left, right) {
-  return { n: left.n * right.n, q: left.q + right.q };
-}
+export const times = (left, right) => ({ n: left.n * right.n, q: left.q + right.q });
 
 /** @type {(value: Dyadic) => number} floor(log2 x), x > 0 */
-export function floorLog2(value) {
-  return bitLength(value.n) - 1 - value.q;
-}
+export const floorLog2 = (value) => bitLength(value.n) - 1 - value.q;
 
 /** @type {(n: bigint) => number} of n >= 0 */
 export function bitLength(n) {
@@ -47,9 +43,7 @@ export function bitLength(n) {
 }
 
 /** @type {(n: bigint, by: number) => bigint} floor(n 2^by) */
-export function shifted(n, by) {
-  return by >= 0 ? n << BigInt(by) : n >> BigInt(-by);
-}
+export const shifted = (n, by) => (by >= 0 ? n << BigInt(by) : n >> BigInt(-by));
 
 /**
  * Return e^-x to P bits and 24 more.

@@ -6,7 +6,7 @@
  */
 
 import { below, system } from "./draws.js";
-import { FreewillError, UndrawableError, brief, checkedIndex, isNumbers, refuseIf, shown, thousands } from "./errors.js";
+import { UndrawableError, brief, checkedIndex, isNumbers, refuseIf, shown, thousands } from "./errors.js";
 import { KRR, RAPPOR, Geometric, Mechanism, PlanarGeometric, bytesFor, bytesOf, isHex, joined } from "./mechanisms.js";
 import { little, textOf, wholeOf, widthOf } from "./mechanisms.js";
 
@@ -42,13 +42,9 @@ export class Family extends Mechanism {
    */
   constructor(alphabet, kind, epsilon, step = null, held = null) {
     super("family", alphabet);
-    if (typeof kind !== "string" || !Object.hasOwn(MEMBERS, kind)) {
-      const drawn = Object.keys(MEMBERS).join(", ");
-      throw new UndrawableError(
-        `a family of ${shown(kind)}: expected one of ${drawn}, the kinds that browsers draw at any epsilon. Of others ` +
-          "Survey.save has no program for all epsilons: offer some of them one by one.",
-      );
-    }
+    refuseIf(typeof kind !== "string" || !Object.hasOwn(MEMBERS, kind), () =>
+      `a family of ${shown(kind)}: expected one of ${Object.keys(MEMBERS).join(", ")}, the kinds that browsers draw at ` +
+      "any epsilon. Of others Survey.save has no program for all epsilons: offer some of them one by one.", UndrawableError);
     refuseIf(held !== null, () =>
       `held=${shown(held)} for a family of ${kind}: its members share nothing but their kind. Leave it out.`);
     this.member = kind;
@@ -76,7 +72,7 @@ export class Family extends Mechanism {
 
   /** @type {(level: number) => number} the epsilon of a level */
   epsilonAt(level) {
-    const [low, high] = this.#range;
+    const [, high] = this.#range;
     const [start, each, scale] = this.#decimals;
     const epsilon = (start + level * each) / scale;
     // The upper end itself, where rounding alone has missed it.
@@ -156,10 +152,9 @@ export class Family extends Mechanism {
 /** @type {(epsilon: unknown, kind: string) => [number, number]} */
 function checkedRange(epsilon, kind) {
   const [low, high] = isNumbers(epsilon) && epsilon.length === 2 ? epsilon : [NaN, NaN];
-  if (0 < low && low <= high && high < Infinity) return [low, high];
-  throw new FreewillError(
-    `epsilon=${shown(epsilon)} for a family of ${kind}: expected [lowest, largest], two numbers > 0 in this order.`,
-  );
+  refuseIf(!(0 < low && low <= high && high < Infinity), () =>
+    `epsilon=${shown(epsilon)} for a family of ${kind}: expected [lowest, largest], two numbers > 0 in this order.`);
+  return [low, high];
 }
 
 /**

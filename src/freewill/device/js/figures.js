@@ -22,9 +22,7 @@ const LEAST_GAIN = 1e-4;
 const VAST = 1e15;
 
 /** @type {(template: string, gaps: Record<string, any>) => string} with its named gaps filled */
-export function filled(template, gaps) {
-  return template.replace(/\{(\w+)\}/g, (_, name) => gaps[name]);
-}
+export const filled = (template, gaps) => template.replace(/\{(\w+)\}/g, (_, name) => gaps[name]);
 
 /** @type {(number: number, digits: number, side: Side) => [number, number]} and its power of ten */
 function rounded(number, digits, side) {

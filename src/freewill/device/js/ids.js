@@ -9,9 +9,7 @@ import { FreewillError, isObject, refuseIf, shown } from "./errors.js";
 export const INTEGERS = new Set(["version", "first", "last", "step", "columns", "rows", "mask"]);
 
 /** @type {(spec: object) => string} */
-export function idOf(spec) {
-  return sha256(new TextEncoder().encode(canonical(spec))).slice(0, 16);
-}
+export const idOf = (spec) => sha256(new TextEncoder().encode(canonical(spec))).slice(0, 16);
 
 /**
  * Return the JSON that Python writes: keys in order, no blanks, floats told from integers.
@@ -50,14 +48,10 @@ const UNHASHED = new Set([
  * @param {string} text valid JSON, of a survey
  * @returns {string}
  */
-export function surveyId(text) {
-  return hashed(inOneSpelling(text, false));
-}
+export const surveyId = (text) => hashed(inOneSpelling(text, false));
 
 /** @type {(text: string) => string} the hash of all that a device is given, programs too: what a public log names */
-export function devicesHash(text) {
-  return hashed(inOneSpelling(text, true));
-}
+export const devicesHash = (text) => hashed(inOneSpelling(text, true));
 
 /** @type {(text: string) => string} */
 const hashed = (text) => sha256(new TextEncoder().encode(text)).slice(0, 32);
@@ -118,9 +112,7 @@ function joined({ close, pairs }) {
 const byCodes = (text) => Array.from(text, (letter) => String(letter.codePointAt(0)).padStart(7, "0")).join("");
 
 /** @param {Uint8Array} bytes */
-export function hexadecimal(bytes) {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
+export const hexadecimal = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** @param {string} text */
 function quoted(text) {
@@ -139,14 +131,9 @@ function quoted(text) {
 export function float(value) {
   const [mantissa, power] = value.toExponential().split("e");
   const exponent = Number(power);
-  if (exponent < -4 || exponent >= 16) {
-    return `${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
-  }
-  const sign = mantissa.startsWith("-") ? "-" : "";
-  const digits = mantissa.replace("-", "").replace(".", "");
-  if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
-  const padded = digits.padEnd(exponent + 1, "0");
-  return `${sign}${padded.slice(0, exponent + 1)}.${padded.slice(exponent + 1) || "0"}`;
+  const sign = exponent < 0 ? "-" : "+";
+  if (exponent < -4 || exponent >= 16) return `${mantissa}e${sign}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  return Number.isInteger(value) ? `${value}.0` : String(value);
 }
 
 const PRIMES = firstPrimes(64);
@@ -206,9 +193,7 @@ function compress(state, words) {
 }
 
 /** @type {(word: number, by: number) => number} */
-function turned(word, by) {
-  return (word >>> by) | (word << (32 - by));
-}
+const turned = (word, by) => (word >>> by) | (word << (32 - by));
 
 const LONGEST = 1 << 28;
 const KEYS_AND_INTEGERS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|-?[0-9]{16,}(?![0-9.eE])/gs;
@@ -278,11 +263,9 @@ export function ordered(text) {
       path[depth] = inner = key;
       const within = path[1] === "questions" ? 4 : 2;
       if (depth === within && path[depth - 1] === "mechanisms" && keys.size === 1) names.push(keys);
-    } else if (INTEGERS.has(inner) && /^-?[0-9]+$/.test(token) && isRounded(token)) {
-      throw new FreewillError(
-        `${inner}=${token.slice(0, 40)}: must be an integer of at most 2^53 either way, for larger ` +
-          "ones are rounded.",
-      );
+    } else {
+      refuseIf(INTEGERS.has(inner) && /^-?[0-9]+$/.test(token) && isRounded(token), () =>
+        `${inner}=${token.slice(0, 40)}: must be an integer of at most 2^53 either way, for larger ones are rounded.`);
     }
     last = token;
   }

@@ -4,7 +4,6 @@
  */
 
 import { ENGLISH, Words } from "./figures.js";
-
 import GERMAN from "./words-de.js";
 import SPANISH from "./words-es.js";
 import FRENCH from "./words-fr.js";

@@ -32,11 +32,10 @@ export function verifyLog(entries, head = null) {
     heads.push(sha256(new TextEncoder().encode(text)));
   }
   const last = heads.at(-1) ?? "";
-  if (head === null || head === last) return heads;
-  throw new FreewillError(
-    `the log of surveys ends with the head ${shown(last)}, and ${shown(head)} was expected: it is not the log that was ` +
-      "seen elsewhere, or entries are missing.",
-  );
+  refuseIf(!(head === null || head === last), () =>
+    `the log of surveys ends with the head ${shown(last)}, and ${shown(head)} was expected: it is not the log ` +
+    "that was seen elsewhere, or entries are missing.");
+  return heads;
 }
 
 /** @type {(entry: any, number: number) => void} */
@@ -44,11 +43,9 @@ function checkEntry(entry, number) {
   const { what = null, survey, devices, day } = isObject(entry) ? entry : {};
   const named = isObject(entry) && Object.keys(entry).sort().join() === FIELDS.join() && entry.number === number;
   const served = what === "served" ? HASH.test(devices) : what === "closed" && devices === "";
-  if (named && served && HASH.test(survey) && /^\d{4}-\d\d-\d\d$/.test(day)) return;
-  throw new FreewillError(
-    `entry ${number} of the log of surveys is ${shown(entry)}: expected its number, what ("served" or "closed"), survey, ` +
-      "devices, day and previous.",
-  );
+  refuseIf(!(named && served && HASH.test(survey) && /^\d{4}-\d\d-\d\d$/.test(day)), () =>
+    `entry ${number} of the log of surveys is ${shown(entry)}: expected its number, what ("served" or "closed"), ` +
+    "survey, devices, day and previous.");
 }
 
 /**

@@ -3,7 +3,7 @@
  */
 
 import { awayIn, offsets } from "./alphabets.js";
-import { FreewillError, brief, isNumbers, refuseIf, shown, sumOf } from "./errors.js";
+import { brief, isNumbers, refuseIf, shown, sumOf } from "./errors.js";
 
 export const LOSSES = ["report_loss", "guess_loss"];
 const SELECTIONS = ["max-entropy", "centre", "vertex", "coin"];
@@ -157,12 +157,10 @@ export class Problem {
    */
   checkedLoss(rows, mechanism) {
     const [user, adversary, least] = [this.userLoss(rows), this.adversaryLoss(rows), this.reached()];
-    if (user <= this.limit * (1 + ROUNDING) && adversary >= least - REACHED * least) return adversary;
-    throw new FreewillError(
+    refuseIf(!(user <= this.limit * (1 + ROUNDING) && adversary >= least - REACHED * least), () =>
       `the table of ${mechanism} is no such law: the user loses ${brief(user)} by it and the adversary ` +
-        `${brief(adversary)}; expected at most ${brief(this.limit)} and ${brief(least)}. Is it the table ` +
-        "of another survey? Leave it out and save the survey again (Survey.save), or take another " +
-        "quality_loss or selection.",
-    );
+      `${brief(adversary)}; expected at most ${brief(this.limit)} and ${brief(least)}. Is it the table of another ` +
+      "survey? Leave it out and save the survey again (Survey.save), or take another quality_loss or selection.");
+    return adversary;
   }
 }

@@ -356,12 +356,9 @@ export class Shokri extends Tabulated {
     this.#chosen = problem.oneLoss ? this.#parameters.selection : "its own losses";
     if (problem.constant) this.#chosen += ", constant";
     const law = typeof table === "function" ? table(this.id) : table;
-    if (law === null || law === undefined) {
-      throw new FreewillError(
-        "shokri without the table of its solved law, which no device solves for: expected it under " +
-          '"tables". Write the survey by Survey.save of freewill for Python, which adds it.',
-      );
-    }
+    refuseIf(law === null || law === undefined, () =>
+      'shokri without the table of its solved law, which no device solves for: expected it under "tables". Write the ' +
+      "survey by Survey.save of freewill for Python, which adds it.");
     this.hold(law, alphabet);
     const { report_loss: report, guess_loss: guess } = this.#parameters;
     const loss = problem.checkedLoss(this.rows, this);

@@ -103,13 +103,9 @@ export class Memory {
    */
   async forget(question) {
     await this.update(({ sent, spent }) => {
-      if (!sent.has(question)) {
-        const remembered = [...sent.keys()].slice(0, 8).map(shown).join(", ") || "none";
-        throw new DeviceError(
-          `question ${shown(question)} is not remembered, so there is nothing to forget. ` +
-            `Remembered: ${remembered}.`,
-        );
-      }
+      refuseIf(!sent.has(question), () =>
+        `question ${shown(question)} is not remembered, so there is nothing to forget. Remembered: ` +
+        `${[...sent.keys()].slice(0, 8).map(shown).join(", ") || "none"}.`, DeviceError);
       sent.delete(question);
       return [{ sent, spent }, null];
     });
@@ -232,9 +228,7 @@ export function unsealed(text, refusal) {
     );
   }
   const body = whole.slice(first.length);
-  if (sum !== checksum(body)) {
-    throw refusal("is damaged: its content is not what its checksum says");
-  }
+  if (sum !== checksum(body)) throw refusal("is damaged: its content is not what its checksum says");
   const content = read(body);
   if (content === null) throw refusal("is sealed, but its content is none that freewill writes");
   return content;
@@ -281,9 +275,7 @@ export function readSent(described) {
 }
 
 /** @param {string} body */
-function checksum(body) {
-  return sha256(new TextEncoder().encode(`freewill memory ${VERSION}\n${body}`));
-}
+const checksum = (body) => sha256(new TextEncoder().encode(`freewill memory ${VERSION}\n${body}`));
 
 /** @returns {any} the localStorage of this page, where there is one and it may be used */
 function pageStore() {
@@ -295,9 +287,7 @@ function pageStore() {
 }
 
 /** @param {unknown} error */
-function reason(error) {
-  return error instanceof Error ? error.message.replace(/\.$/, "") || error.name : String(error);
-}
+const reason = (error) => (error instanceof Error ? error.message.replace(/\.$/, "") || error.name : String(error));
 
 /** @typedef {{n: bigint, d: bigint} | number} Amount n / d in lowest terms; the only number is Infinity */
 

@@ -305,14 +305,10 @@ function checkPair(one, other, exponent, pair) {
   const rounding = Math.min(LAST_PLACES * (1 + exponent), HIDDEN * exponent);
   // A finite number, so that nothing times it is nothing.
   const most = Math.min(Math.exp(exponent + rounding), 1e300);
-  for (let y = 0; y < one.length; y += 1) {
-    if (one[y] > other[y] * most || other[y] > one[y] * most) {
-      const times = brief(Math.max(one[y] / other[y], other[y] / one[y]), 12);
-      throw new FreewillError(
-        `output ${y} is ${times} times as likely from ${pair()}: expected at most ${brief(most, 12)} times, as promised.`,
-      );
-    }
-  }
+  const y = one.findIndex((chance, at) => chance > other[at] * most || other[at] > chance * most);
+  refuseIf(y >= 0, () =>
+    `output ${y} is ${brief(Math.max(one[y] / other[y], other[y] / one[y]), 12)} times as likely from ${pair()}: ` +
+    `expected at most ${brief(most, 12)} times, as promised.`);
 }
 
 /** @type {(word: number) => number} 32 bits, mixed: the finaliser of MurmurHash3 */
@@ -324,9 +320,7 @@ function mixed(word) {
 }
 
 /** @type {(seed: number, index: number, buckets: number) => number} the bucket of a value, by fmix32 */
-function hashed(seed, index, buckets) {
-  return Math.floor(((mixed(mixed(index + 1) ^ seed) >>> 0) * buckets) / SEEDS);
-}
+const hashed = (seed, index, buckets) => Math.floor(((mixed(mixed(index + 1) ^ seed) >>> 0) * buckets) / SEEDS);
 
 /**
  * The chance that a sign stands for another value: its mean over all pairs. In the value's own block each

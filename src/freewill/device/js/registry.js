@@ -43,13 +43,10 @@ export function mechanismFromSpec(spec, table = null, program = null) {
   refuseIf(!isObject(spec), () => `a spec ${shown(spec)}: expected an object, as spec() gives.`);
   const { mechanism: name, version, alphabet, ...rest } = spec;
   const known = typeof name === "string" && Object.hasOwn(KINDS, name);
-  if (!known && program === null) {
-    throw new UndrawableError(
-      `mechanism ${shown(name)}: expected one of ${Object.keys(KINDS).join(", ")}, or a program under ` +
-        '"programs" that says how it is drawn. Write the survey by Survey.save of freewill for Python, ' +
-        "which adds the program of every mechanism that a browser can draw.",
-    );
-  }
+  refuseIf(!known && program === null, () =>
+    `mechanism ${shown(name)}: expected one of ${Object.keys(KINDS).join(", ")}, or a program under "programs" that says ` +
+    "how it is drawn. Write the survey by Survey.save of freewill for Python, which adds the program of every mechanism " +
+    "that a browser can draw.", UndrawableError);
   refuseIf(known && program !== null, () =>
     `a program for ${name}, which is drawn by its name: expected none. Leave it out.`);
   refuseIf(version !== SPEC_VERSION, () =>

@@ -104,9 +104,7 @@ export class Survey extends Worded {
     this.#descriptions = descriptions;
     this.#undrawable = undrawable;
     for (const field of ["question", "question_id"]) checkWords((this[field] = texts[field] ?? null), field);
-    for (const [name, text] of descriptions) {
-      checkText(text, `description of ${shown(name)}:`, 1, LONGEST_DESCRIPTION);
-    }
+    for (const [name, text] of descriptions) checkText(text, `description of ${shown(name)}:`, 1, LONGEST_DESCRIPTION);
     this.#checkMechanisms();
     /** @type {Cover | null} */
     this.cover = cover === undefined ? null : new Cover(mechanisms, cover);
@@ -199,11 +197,9 @@ export class Survey extends Worded {
    */
   find(name) {
     const mechanism = this.#mechanisms.get(name) ?? this.#mechanisms.get(this.nameOf(name));
-    if (mechanism !== undefined) return mechanism;
-    throw new FreewillError(
-      `mechanism ${shown(name)} is not on offer: expected ${listed([...this.#mechanisms.keys()])} ` +
-        "(or an id).",
-    );
+    refuseIf(mechanism === undefined, () =>
+      `mechanism ${shown(name)} is not on offer: expected ${listed([...this.#mechanisms.keys()])} (or an id).`);
+    return mechanism;
   }
 
   /** @type {(id: string) => string | undefined} the name of its mechanism, if on offer */
@@ -248,9 +244,7 @@ export class Survey extends Worded {
 }
 
 /** @type {(text: string) => string} a question in one spelling of its letters, with single blanks */
-export function sameWords(text) {
-  return text.normalize("NFC").replace(/\s+/g, " ").trim();
-}
+export const sameWords = (text) => text.normalize("NFC").replace(/\s+/g, " ").trim();
 
 /**
  * Say what is wrong with the outer form of a survey, if anything is.
@@ -347,19 +341,15 @@ function checkId(given, asked) {
   refuseIf(typeof given !== "string", () =>
     `id=${shown(asked)} of a survey that is an object: expected its text, as it came.`);
   const own = surveyId(given);
-  if (own === asked) return;
-  throw new FreewillError(
-    `id=${shown(asked)}, and the survey that came is ${own}: it asks other things, or protects them otherwise, than ` +
-      "what was to be answered. Nothing is drawn by it. Ask whoever sent it for the survey of that id.",
-  );
+  refuseIf(own !== asked, () =>
+    `id=${shown(asked)}, and the survey that came is ${own}: it asks other things, or protects them otherwise, ` +
+    "than what was to be answered. Nothing is drawn by it. Ask whoever sent it for the survey of that id.");
 }
 
 /** @param {unknown} name */
 function checkName(name) {
-  if (isWholeText(name) && name !== "") return;
-  throw new FreewillError(
-    `mechanism name ${shown(name)}: expected a text that is not empty, without halves of characters.`,
-  );
+  refuseIf(!(isWholeText(name) && name !== ""), () =>
+    `mechanism name ${shown(name)}: expected a text that is not empty, without halves of characters.`);
 }
 
 const FIELDS = [HEAD, "title", ...WHOLE, "translations", "questions", "weights", "send_within"];
@@ -401,13 +391,10 @@ export class Questionnaire extends Worded {
   /** @type {(spec: any, how?: {partly?: boolean}) => Questionnaire} read from its description, of version 3 */
   static parse(spec, how = {}) {
     const unknown = Object.keys(spec).filter((field) => !FIELDS.includes(field)).sort();
-    if (unknown.length || !Array.isArray(spec.questions) || spec.questions.length === 0) {
-      const fault = unknown.length ? `unknown field ${shown(unknown[0])}` : `questions=${shown(spec.questions)}`;
-      throw new FreewillError(
-        `${fault}: expected {"${HEAD}": 3, "questions": [{"name": "age", "alphabet": ..., "mechanisms": ...}, ...]} ` +
-          "and, if you like, title, weights and send_within. See docs/surveys.md.",
-      );
-    }
+    const fault = unknown.length ? `unknown field ${shown(unknown[0])}` : `questions=${shown(spec.questions)}`;
+    refuseIf(unknown.length || !Array.isArray(spec.questions) || spec.questions.length === 0, () =>
+      `${fault}: expected {"${HEAD}": 3, "questions": [{"name": "age", "alphabet": ..., "mechanisms": ...}, ...]} ` +
+      "and, if you like, title, weights and send_within. See docs/surveys.md.");
     /** @type {Map<string, Survey>} */
     const questions = new Map();
     for (const [place, entry] of spec.questions.entries()) {
@@ -442,9 +429,7 @@ function checkWeights(weights, questions) {
 }
 
 /** @type {(ids: string[]) => string} of a row, from those of its parts: the same parts, the same id */
-export function rowId(ids) {
-  return sha256(new TextEncoder().encode(ids.join("\n"))).slice(0, 32);
-}
+export const rowId = (ids) => sha256(new TextEncoder().encode(ids.join("\n"))).slice(0, 32);
 
 /**
  * Say what the reports of several questions cost, one by one and together, and what that means.
@@ -509,11 +494,10 @@ export function messageBytes(questions) {
 /** @type {(row: object, length: number) => string} as JSON, with blanks up to this length */
 export function padded(row, length) {
   const missing = length - bytesOf(row);
-  if (missing >= 0) return JSON.stringify(row) + " ".repeat(missing);
-  throw new FreewillError(
-    `a message of ${length - missing} bytes, where all of this survey have ${length}: its length would tell of the ` +
-      "report. Nothing was sent. Was it written by someone else?",
-  );
+  refuseIf(!(missing >= 0), () =>
+    `a message of ${length - missing} bytes, where all of this survey have ${length}: its length would tell of ` +
+    "the report. Nothing was sent. Was it written by someone else?");
+  return JSON.stringify(row) + " ".repeat(missing);
 }
 
 /** @type {(given: unknown) => void} */

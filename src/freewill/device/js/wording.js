@@ -136,11 +136,9 @@ const MOST_FEATURES = 20_000;
 export function checkPicture(given, what, most, kinds) {
   const [, kind, content] = (typeof given === "string" && PICTURE.exec(given)) || [];
   const whole = kinds.includes(kind) && content.length % 4 === 0 && (content.length / 4) * 3 <= most;
-  if (whole && (!(kind in BEGINS) || atob(content.slice(0, 16)).startsWith(BEGINS[kind]))) return;
-  throw new FreewillError(
-    `${what} ${shown(given)}: expected a picture as 'data:image/${kinds[0]};base64,...' (${kinds.slice(0, -1).join(", ")} or ` +
-      `${kinds.at(-1)}), of at most ${most >> 10} KiB.`,
-  );
+  refuseIf(!(whole && (!(kind in BEGINS) || atob(content.slice(0, 16)).startsWith(BEGINS[kind]))), () =>
+    `${what} ${shown(given)}: expected a picture as 'data:image/${kinds[0]};base64,...' ` +
+    `(${kinds.slice(0, -1).join(", ")} or ${kinds.at(-1)}), of at most ${most >> 10} KiB.`);
 }
 
 /** @type {(given: any, alphabet: any) => void} what lies under the cells of a map */
@@ -164,11 +162,9 @@ export function checkBackground(given, alphabet) {
 /** @param {any} given */
 function checkBox(given) {
   const near = isNumbers(given) && given.length === 4 && given.every((one) => Math.abs(one) <= FARTHEST);
-  if (near && given[0] < given[1] && given[2] < given[3]) return;
-  throw new FreewillError(
-    `bounds=${shown(given)} of a background: expected [south, north, west, east], or [bottom, top, left, right] in km ` +
-      "on a plane, as numbers that rise.",
-  );
+  refuseIf(!(near && given[0] < given[1] && given[2] < given[3]), () =>
+    `bounds=${shown(given)} of a background: expected [south, north, west, east], or [bottom, top, left, right] ` +
+    "in km on a plane, as numbers that rise.");
 }
 
 /** @type {(given: any, most: number[]) => void} refuses what is no FeatureCollection that can be drawn */

@@ -436,10 +436,8 @@ class Linear:
         """Half a step beyond the first and the last."""
         return ((self.first - self.step / 2, self.last + self.step / 2),)
 
-    @property
-    def reach(self) -> tuple[tuple[float, float]]:
-        """The same: values are distances from 0."""
-        return self.extent
+    reach = extent
+    """The same: values are distances from 0."""
 
     @property
     def positions(self) -> FloatArray:

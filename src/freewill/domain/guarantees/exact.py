@@ -243,9 +243,10 @@ class ExactAudit(Presented, Outcome):
 
     @property
     def _claimed(self) -> Decimal:
-        if isinstance(self.claim, AdversaryLoss):
-            return Decimal(float(self.claim.adversary_loss))
-        return Decimal(float(self.claim.epsilon))
+        claim = self.claim
+        return Decimal(
+            float(claim.epsilon if isinstance(claim, Guarantee) else claim.adversary_loss)
+        )
 
     @property
     def kept(self) -> bool:

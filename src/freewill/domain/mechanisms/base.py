@@ -52,6 +52,10 @@ _FEWEST_EACH = 4
 """Drawn from each value; k values of N outputs lift variances by k / (N - k), a third here."""
 LARGEST_EXPONENT = 1e290
 """Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
+_COPIED_BYTES = 1 << 20
+"""Reports of a mechanism up to which they are copied, to stand beside those of others."""
+_MANY = 1000
+"""Rows a mechanism from which on it is sooner to draw those of each by themselves."""
 
 
 class Mechanism(Protocol):
@@ -133,13 +137,15 @@ class Mechanism(Protocol):
         """
         return None
 
-    def report(self, values: Any, rng: np.random.Generator | None = None) -> Any:
+    def report(
+        self, values: Any, rng: np.random.Generator | None = None, *choice: Any, **named: Any
+    ) -> Any:
         """Draw a report of one value, or of each in a list, and return it in readable form.
 
         For people: a value is a label, an integer or a point, as the alphabet's `encode` takes
         it, and so is the report; where reports are no values, it is a text, as of bits their
-        hexadecimal digits. `obfuscate` does the same with indices, for arrays. `received` leads
-        back.
+        hexadecimal digits. `obfuscate` does the same with indices, for arrays, and takes the same
+        `choice`: of a family an epsilon. `received` leads back.
 
         >>> import freewill as fw
         >>> fw.Identity(fw.Linear(1, 100)).report(41)
@@ -148,9 +154,13 @@ class Mechanism(Protocol):
         ['no', 'yes']
         """
         indices, alone = encode_values(self.alphabet, values)
-        drawn, reported = self.obfuscate(np.atleast_1d(indices), rng), self.output_space.alphabet
-        reports = self.written(drawn) if reported is None else readable(reported, drawn)
+        reports = self.shown(self.obfuscate(np.atleast_1d(indices), rng, *choice, **named))
         return reports[0] if alone else reports
+
+    def shown(self, reports: Reports) -> list[Any]:
+        """Return reports as people read them."""
+        reported = self.output_space.alphabet
+        return self.written(reports) if reported is None else readable(reported, reports)
 
     def written(self, reports: Any) -> list[str]:
         """Return reports that are no values as texts, which `read` reads."""
@@ -268,11 +278,6 @@ class Mechanism(Protocol):
             return drawn.moments(theta, ratios)
         return ListedMoments(self.operator(outputs), theta, ratios)
 
-    @classmethod
-    def moments_together(cls, mechanisms: "Sequence[Self]", theta: FloatArray) -> Sequence[Moments]:
-        """Return the moments of several mechanisms, at once where the kind's laws share much."""
-        return [mechanism.moments(theta) for mechanism in mechanisms]
-
     @cached_property
     def sampled(self) -> "tuple[Reports, SampledLaw]":
         """Outputs drawn evenly from all values, by a seed made of the id, and their law.
@@ -305,17 +310,23 @@ class Mechanism(Protocol):
 
     def witnesses(self) -> Reports:
         """Return outputs among which the least private one is sure to be: all, by default."""
-        if not self.output_space.listable:
-            raise LawError(no_witnesses(self))
-        return self.outputs()
+        return self._all_for("witnesses")
 
     def pair_witnesses(self) -> Reports:
         """Return outputs that tell any two values apart as well as any does: all, by default.
 
         Renaming the values, by which one witness may stand for many, renames who chooses what.
         """
+        return self._all_for("pair_witnesses")
+
+    def _all_for(self, wanted: str) -> Reports:
+        """Return all outputs for an audit, or say what is missing where they cannot be listed."""
         if not self.output_space.listable:
-            raise LawError(no_witnesses(self, "pair_witnesses"))
+            raise LawError(
+                f"the reports of {self} cannot be listed, so that no audit looks at all of them. "
+                f"Write its {wanted}(), outputs among which the least private one is sure to be. "
+                f"fw.check_mechanism tries the promise on reports that are drawn."
+            )
         return self.outputs()
 
     def guarantee(self) -> Guarantee | AdversaryLoss:
@@ -460,15 +471,6 @@ def canonical(spec: Spec, name: str) -> bytes:
         ) from None
 
 
-def no_witnesses(mechanism: Any, wanted: str = "witnesses") -> str:
-    """Say what is missing for the audit of a mechanism whose reports cannot be listed."""
-    return (
-        f"the reports of {mechanism} cannot be listed, so that no audit looks at all of them. "
-        f"Write its {wanted}(), outputs among which the least private one is sure to be. "
-        f"fw.check_mechanism tries the promise on reports that are drawn."
-    )
-
-
 def held_beside_epsilon(mechanism: Any) -> Spec:
     """Return all parameters of a mechanism but its epsilon, to be held while that is varied."""
     parameters = {**mechanism.parameters(), **mechanism.shape()}
@@ -483,12 +485,6 @@ def of_full_rank(mechanism: Any) -> bool:
         if vars(kind).keys() & {"operator", "law", "output_space"}:
             return False
     return False
-
-
-_COPIED_BYTES = 1 << 20
-"""Reports of a mechanism up to which they are copied, to stand beside those of others."""
-_MANY = 1000
-"""Rows a mechanism from which on it is sooner to draw those of each by themselves."""
 
 
 class Noisy(Mechanism, Protocol):
@@ -595,28 +591,12 @@ class Rows:
 
 def row_by_row(mechanisms: "Sequence[Noisy]", outputs: Sequence[Reports]) -> tuple[Rows, Any]:
     """Return rows of mechanisms of one kind, one below the other, and their outputs, checked."""
-    first, alone = mechanisms[0], len(mechanisms) == 1
-    together: Any = outputs[0] if alone else np.concatenate(outputs)
+    first = mechanisms[0]
+    together: Any = outputs[0] if len(mechanisms) == 1 else np.concatenate(outputs)
     checked = first.output_space.checked(together, first.name)
     epsilons = np.array([mechanism.epsilon for mechanism in mechanisms])
-    lengths = [len(checked)] if alone else list(map(len, outputs))
-    which = np.repeat(np.arange(epsilons.size), lengths)
+    which = np.repeat(np.arange(epsilons.size), list(map(len, outputs)))
     return Rows(first.alphabet, epsilons, which, mechanisms.__getitem__), checked
-
-
-def moments_together(mechanisms: Sequence[Mechanism], theta: FloatArray) -> list[Moments]:
-    """Return what a report of each mechanism tells at theta; of kinds that can, together."""
-    moments: dict[int, Moments] = {}
-    ways: dict[Any, list[int]] = {}
-    for place, mechanism in enumerate(mechanisms):
-        # Kinds that have it from one class share it.
-        own: Any = type(mechanism).moments_together
-        ways.setdefault(own.__func__, []).append(place)
-    for places in ways.values():
-        some = [mechanisms[place] for place in places]
-        together = type(some[0]).moments_together(some, theta)
-        moments |= dict(zip(places, together, strict=True))
-    return [moments[place] for place in range(len(mechanisms))]
 
 
 def stacked_operators(

@@ -14,8 +14,8 @@ from freewill.domain.draws.chance import Chance, Dyadic
 from freewill.domain.draws.hashing import HASH, buckets_of
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
+from freewill.domain.mechanisms.longitudinal import BitSteps, TwoStepBits
 from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance, checked_whole
-from freewill.domain.mechanisms.two_step import BitSteps, TwoStepBits
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Bits, Records
 from freewill.errors import AlphabetError, ParameterError, none_of, several, shown

@@ -1,20 +1,18 @@
 """Several independent reports of one person's same value, as one report."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
+from freewill.core.types import FloatArray, PackedBits, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet, distances
-from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, brief, no_witnesses, of_full_rank
+from freewill.domain.mechanisms.base import Mechanism, brief, of_full_rank
 from freewill.domain.mechanisms.composed import (
+    OfParts,
     added_up,
     checked_inner,
     inner_spec,
@@ -22,16 +20,40 @@ from freewill.domain.mechanisms.composed import (
     read_inner,
 )
 from freewill.domain.mechanisms.factored import distinct
-from freewill.domain.packed_outputs import Records
-from freewill.errors import AlphabetError, LawError, ParameterError, SpecError, several, shown
-from freewill.numeric.operators.blocks import ReportRows, RowBlocks, product_rows
+from freewill.errors import AlphabetError, ParameterError, SpecError, several, shown
+from freewill.numeric.operators.base import Operator
+from freewill.numeric.operators.blocks import product_rows
 
 _COMPARED = 2e10
 """Comparisons of outputs and pairs of values that take about a minute."""
 
 
+class OfSameValue(OfParts, Protocol):
+    """Reports of the same value: their law is the product of the laws of the parts."""
+
+    def weights(self) -> list[list[int]] | None:
+        """Return the products of the parts' numbers, the last part fastest."""
+        tables = [part.weights() for part in self.parts]
+        if any(table is None for table in tables):
+            return None
+        return [[math.prod(some) for some in product(*rows)] for rows in zip(*tables, strict=True)]
+
+    def operator(self, outputs: Reports) -> Operator:
+        """Return the law of these outputs; each output of a part that repeats counts once."""
+        reports = self.output_space.split(self.output_space.checked(outputs, self.name))
+        pairs = [distinct(part, some) for part, some in zip(self.parts, reports, strict=True)]
+        factors = [part.operator(own) for part, (own, _) in zip(self.parts, pairs, strict=True)]
+        return product_rows(factors, [which for _, which in pairs])
+
+    def log_ratios(self, outputs: Reports) -> FloatArray | None:
+        """Return the sum of the parts', where all have them."""
+        reports = self.output_space.split(outputs)
+        ratios = [p.log_ratios(some) for p, some in zip(self.parts, reports, strict=True)]
+        return None if any(one is None for one in ratios) else np.sum(ratios, axis=0)
+
+
 @dataclass(frozen=True, init=False)
-class Both(Mechanism):
+class Both(OfSameValue):
     """Send a report of each of several mechanisms, drawn independently from the same value.
 
     P(y_1, y_2, .. | x) = P_1(y_1 | x) P_2(y_2 | x) .., and what all parts tell adds up. Epsilons
@@ -55,7 +77,9 @@ class Both(Mechanism):
     name: ClassVar[str] = "both"
 
     def __init__(self, *parts: Mechanism) -> None:
-        flat = tuple(_flattened(parts))
+        given = [checked_inner(part, "a part") for part in parts]
+        # Of one that sends several reports its parts.
+        flat = tuple(p for one in given for p in (one.parts if isinstance(one, Both) else (one,)))
         if len(flat) < 2:
             raise ParameterError(
                 f"{self.name} of {several(len(flat), 'mechanism')}: expected at least two, as "
@@ -72,47 +96,10 @@ class Both(Mechanism):
         # Refused now rather than with the first report.
         self.output_space  # noqa: B018
 
-    @cached_property
-    def output_space(self) -> Records:
-        """An output of each part."""
-        return Records(tuple(part.output_space for part in self.parts))
-
     @property
     def full_rank(self) -> bool:  # type: ignore[override]
         """Whether one of the parts tells all distributions apart."""
         return any(map(of_full_rank, self.parts))
-
-    def _reports(self, truth: IntArray, rng: np.random.Generator) -> PackedBits:
-        """Draw from each part."""
-        values = truth.ravel()
-        return self.output_space.joined([part.obfuscate(values, rng) for part in self.parts])
-
-    def _report(self, value: int, source: Source) -> PackedBits:
-        """Draw from each part, in their order."""
-        drawn = [np.asarray([part.draw(value, source)]) for part in self.parts]
-        return np.asarray(self.output_space.joined(drawn)[0])
-
-    def weights(self) -> list[list[int]] | None:
-        """Return the products of the parts' numbers, the last part fastest."""
-        tables = [part.weights() for part in self.parts]
-        if any(table is None for table in tables):
-            return None
-        listed = [table for table in tables if table is not None]
-        return [[math.prod(some) for some in product(*rows)] for rows in zip(*listed, strict=True)]
-
-    def operator(self, outputs: Reports) -> ReportRows | RowBlocks:
-        """Return the law of these outputs; each output of a part that repeats counts once."""
-        reports = self.output_space.split(self.output_space.checked(outputs, self.name))
-        pairs = [distinct(part, some) for part, some in zip(self.parts, reports, strict=True)]
-        factors = [part.operator(own) for part, (own, _) in zip(self.parts, pairs, strict=True)]
-        return product_rows(factors, [which for _, which in pairs])
-
-    def log_ratios(self, outputs: Reports) -> FloatArray | None:
-        """Return the sum of the parts', where all have them."""
-        reports = self.output_space.split(outputs)
-        ratios = [p.log_ratios(some) for p, some in zip(self.parts, reports, strict=True)]
-        given = [each for each in ratios if each is not None]
-        return np.sum(given, axis=0) if len(given) == len(ratios) else None
 
     def witnesses(self) -> PackedBits:
         """Return all outputs or, where only those of the parts can be listed, the worst of them.
@@ -127,7 +114,7 @@ class Both(Mechanism):
         listed = all(part.output_space.listable for part in self.parts)
         many = sum(part.output_space.places for part in self.parts) if listed else math.inf
         if many * self.alphabet.size**2 > _COMPARED:
-            raise LawError(no_witnesses(self))
+            return super().witnesses()  # type: ignore[return-value]  # which refuses
         every, tables = [part.outputs() for part in self.parts], []
         for part, outputs in zip(self.parts, every, strict=True):
             ratios = part.log_ratios(outputs)
@@ -175,10 +162,3 @@ def _ratios(logs: FloatArray, value: Any) -> FloatArray:
     with np.errstate(invalid="ignore"):
         ratios = logs[:, [value]] - logs
     return np.where(np.isnan(ratios), -np.inf, ratios)
-
-
-def _flattened(parts: tuple[Any, ...]) -> Iterator[Mechanism]:
-    """Yield mechanisms, and of one that sends several reports its parts."""
-    for given in parts:
-        mechanism = checked_inner(given, "a part")
-        yield from mechanism.parts if isinstance(mechanism, Both) else (mechanism,)

@@ -1,17 +1,48 @@
 """What mechanisms made of others share: their descriptions without the alphabet, and promises."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from typing import Any, Protocol
 
-from freewill.core.types import Spec
+import numpy as np
+
+from freewill.core.types import IntArray, PackedBits, Spec
 from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.logarithms import widest
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, is_mechanism
 from freewill.domain.mechanisms.matrix import Matrix
+from freewill.domain.packed_outputs import Records
 from freewill.errors import ParameterError, SpecError, shown
+
+
+class OfParts(Mechanism, Protocol):
+    """A mechanism that sends a report of each of several others, drawn independently."""
+
+    parts: tuple[Any, ...] = ()
+
+    @cached_property
+    def output_space(self) -> Records:
+        """An output of each part."""
+        return Records(tuple(part.output_space for part in self.parts))
+
+    def _of_each(self, truth: IntArray) -> Sequence[IntArray]:
+        """Return what each part reports: the value itself, unless it has attributes."""
+        return [truth] * len(self.parts)
+
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> PackedBits:
+        """Draw from each part."""
+        each = zip(self.parts, self._of_each(truth.ravel()), strict=True)
+        return self.output_space.joined([part.obfuscate(own, rng) for part, own in each])
+
+    def _report(self, value: int, source: Source) -> PackedBits:
+        """Draw from each part, in their order."""
+        each = zip(self.parts, self._of_each(np.array([value])), strict=True)
+        drawn = [np.asarray([part.draw(int(own[0]), source)]) for part, own in each]
+        return np.asarray(self.output_space.joined(drawn)[0])
 
 
 def checked_inner(given: Any, name: str) -> Mechanism:

@@ -2,34 +2,28 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
-from freewill.domain.alphabets.base import Alphabet, encode_values, readable
+from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.alphabets.product import Product
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee, JointGuarantee
 from freewill.domain.mechanisms.base import Mechanism, brief, of_full_rank
 from freewill.domain.mechanisms.composed import (
+    OfParts,
     checked_inner,
     inner_spec,
     promised,
     read_inner,
     summed,
 )
-from freewill.domain.mechanisms.factored import (
-    ByAttribute,
-    Said,
-    named,
-    product_law,
-    shared_moments,
-)
+from freewill.domain.mechanisms.factored import ByAttribute, Said, product_law, shared_moments
 from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs import Symbols
-from freewill.domain.packed_outputs import NOTHING, Records
+from freewill.domain.packed_outputs import NOTHING
 from freewill.errors import AlphabetError, ParameterError, SpecError, closest, several, shown
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.kronecker import KroneckerOperator
@@ -101,17 +95,12 @@ class OfAttributes(Mechanism):
     @property
     def by_name(self) -> dict[str, Mechanism]:
         """The mechanism of each attribute."""
-        return dict(named(self.alphabet, self.parts))
+        return dict(zip(self.alphabet.attributes, self.parts, strict=True))
 
     @property
     def answered(self) -> frozenset[str]:
         """The names of the attributes that reports tell of."""
         return frozenset(n for n, part in self.by_name.items() if not isinstance(part, Silent))
-
-    @classmethod
-    def moments_together(cls, mechanisms: Sequence[Self], theta: FloatArray) -> Sequence[Moments]:
-        """Return the moments of all whose outputs can be listed from one law of all these."""
-        return shared_moments(mechanisms, theta)
 
     def moments(self, theta: FloatArray) -> Moments:
         """Return what a report tells at theta, from the law of all outputs if these are listed."""
@@ -127,6 +116,13 @@ class OfAttributes(Mechanism):
     def audited(self) -> dict[str, list[tuple[Mechanism, Guarantee]]]:
         """Return what is audited of each attribute: its mechanism, and what that promises."""
         return {name: [(part, promised(part))] for name, part in self.by_name.items()}
+
+    def guarantee(self) -> JointGuarantee:
+        """Return the epsilons of the attributes, and their sum, or the largest if one is sent."""
+        parts = [(name, promised(part)) for name, part in self.by_name.items()]
+        each = [(promise, self.alphabet.attributes[name]) for name, promise in parts]
+        total = summed(each) if self.sends == "all" else max(summed([one]) for one in each)
+        return JointGuarantee("ldp", total, parts=tuple(parts))
 
     @classmethod
     def stacked(cls, mechanisms: Sequence[Self], outputs: Sequence[Reports]) -> KroneckerOperator:
@@ -168,7 +164,7 @@ def _words(part: Mechanism) -> str:
 
 
 @dataclass(frozen=True, init=False)
-class Each(OfAttributes):
+class Each(OfAttributes, OfParts):
     """Send a report of every attribute of a record, each by a mechanism of its own.
 
     P(y | x) = product over attributes i of P_i(y_i | x_i): a Kronecker product, never a matrix.
@@ -207,26 +203,14 @@ class Each(OfAttributes):
         # Refused now rather than with the first report.
         self.output_space  # noqa: B018
 
-    @cached_property
-    def output_space(self) -> Records:
-        """An output of each part."""
-        return Records(tuple(part.output_space for part in self.parts))
-
     @property
     def full_rank(self) -> bool:  # type: ignore[override]
         """Whether all parts tell all distributions of their attribute apart."""
         return all(map(of_full_rank, self.parts))
 
-    def _reports(self, truth: IntArray, rng: np.random.Generator) -> PackedBits:
-        """Draw from each part."""
-        each = zip(self.parts, self.alphabet.split(truth.ravel()), strict=True)
-        return self.output_space.joined([part.obfuscate(own, rng) for part, own in each])
-
-    def _report(self, value: int, source: Source) -> PackedBits:
-        """Draw from each part, in their order."""
-        each = zip(self.parts, self.alphabet.split([value]), strict=True)
-        drawn = [np.asarray([part.draw(int(own[0]), source)]) for part, own in each]
-        return np.asarray(self.output_space.joined(drawn)[0])
+    def _of_each(self, truth: IntArray) -> Sequence[IntArray]:
+        """Return the values of each attribute."""
+        return self.alphabet.split(truth)
 
     def listed(self) -> list[tuple[tuple[Mechanism, ...], float]]:
         """Return the parts, of whose outputs all combinations are the outputs."""
@@ -239,21 +223,10 @@ class Each(OfAttributes):
             [[Said(m, every, own)] for m, own in zip(self.parts, parts, strict=True)]
         )
 
-    def report(self, values: Any, rng: np.random.Generator | None = None) -> Any:
-        """Draw a report of one record, or of each in a list: a dict with a report an attribute."""
-        indices, alone = encode_values(self.alphabet, values)
-        reports = self.shown(self.obfuscate(np.atleast_1d(indices), rng))
-        return reports[0] if alone else reports
-
     def shown(self, reports: Reports) -> list[dict[str, Any]]:
-        """Return reports as people read them, by attribute."""
-        columns = [
-            part.written(own)
-            if (said := part.output_space.alphabet) is None
-            else readable(said, own)
-            for part, own in zip(self.parts, self.output_space.split(reports), strict=True)
-        ]
-        names = self.alphabet.attributes
+        """Return reports as people read them: dicts with a report an attribute."""
+        pairs = zip(self.parts, self.output_space.split(reports), strict=True)
+        columns, names = [part.shown(own) for part, own in pairs], self.alphabet.attributes
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def received(self, reports: Any) -> PackedBits:
@@ -285,12 +258,6 @@ class Each(OfAttributes):
                 return None
             table = np.moveaxis(inverted.reshape(*columns.shape[:-1], -1), -1, axis)
         return np.ascontiguousarray(table).ravel()
-
-    def guarantee(self) -> JointGuarantee:
-        """Return the sum of all epsilons, never understated, and those of the attributes."""
-        parts = [(name, promised(part)) for name, part in self.by_name.items()]
-        total = summed([(promise, self.alphabet.attributes[name]) for name, promise in parts])
-        return JointGuarantee("ldp", total, parts=tuple(parts))
 
 
 def _inverted(part: Mechanism, rows: FloatArray) -> FloatArray | None:
@@ -325,11 +292,11 @@ def attribute_parts(
             f"fw.Each(age=mechanism, vote=mechanism), behind a product if you like."
         )
     parts = dict(tables[0]) if tables else {}
-    for name, part in named.items():
-        if name in parts:
-            raise ParameterError(f"{kind} with {shown(name)} twice: name each attribute once.")
-        parts[name] = part
-    parts = {name: checked_inner(part, f"{kind}, {name!r}") for name, part in parts.items()}
+    twice = [name for name in named if name in parts]
+    if twice:
+        raise ParameterError(f"{kind} with {shown(twice[0])} twice: name each attribute once.")
+    every = {**parts, **named}.items()
+    parts = {name: checked_inner(part, f"{kind}, {name!r}") for name, part in every}
     if products:
         alphabet = products[0]
     else:

@@ -1,7 +1,7 @@
-"""Reports about several attributes, attribute by attribute: what laws and marginals share."""
+"""Reports about several attributes, attribute by attribute: for laws and marginals."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +13,13 @@ from freewill.errors import LawError, several
 from freewill.numeric.operators.base import Operator, StackOperator
 from freewill.numeric.operators.kronecker import KroneckerOperator
 from freewill.numeric.operators.moments import Moments, SharedLaw, SharedMoments
+
+MOST_ROWS = 1 << 22
+"""Outputs of all mechanisms together that are listed, some 32 MiB an attribute."""
+_MOST_DRAWN = 2_048
+"""Records up to which outputs that cannot be listed are drawn."""
+_MOST_ONE = 1 << 20
+"""Outputs of one mechanism that are."""
 
 
 class Said(NamedTuple):
@@ -134,17 +141,15 @@ def product_law(mechanisms: Sequence[Mechanism], outputs: Sequence[Reports]) -> 
     return factored.law()
 
 
-def named(alphabet: Any, parts: Sequence[Mechanism]) -> Iterator[tuple[str, Mechanism]]:
-    """Yield the mechanism of each attribute, by its name."""
-    return zip(alphabet.attributes, parts, strict=True)
-
-
-MOST_ROWS = 1 << 22
-"""Outputs of all mechanisms together that are listed, some 32 MiB an attribute."""
-_MOST_DRAWN = 2_048
-"""Records up to which outputs that cannot be listed are drawn."""
-_MOST_ONE = 1 << 20
-"""Outputs of one mechanism that are."""
+def moments_together(mechanisms: Sequence[Any], theta: FloatArray) -> list[Moments]:
+    """Return what a report of each mechanism tells at theta; of those about attributes, at once."""
+    places = [place for place, one in enumerate(mechanisms) if hasattr(one, "listed")]
+    shared = shared_moments([mechanisms[place] for place in places], theta) if places else []
+    moments = dict(zip(places, shared, strict=True))
+    return [
+        moments[place] if place in moments else one.moments(theta)
+        for place, one in enumerate(mechanisms)
+    ]
 
 
 def shared_moments(mechanisms: Sequence[Any], theta: FloatArray) -> list[Moments]:
@@ -204,21 +209,20 @@ def law_of_all(mechanisms: Sequence[Any]) -> tuple[KroneckerOperator, IntArray]:
             grids.append((grid, log_share))
             total += math.prod(map(len, grid))
         ends.append(total)
-    which = [np.empty(total, dtype=np.int64) for _ in attributes]
-    shares, start = np.empty(total), 0
-    for grid, log_share in grids:
-        shape = tuple(map(len, grid))
-        end = start + math.prod(shape)
-        places = np.unravel_index(np.arange(end - start), shape)
-        for own, rows, place in zip(which, grid, places, strict=True):
-            own[start:end] = rows.start + place
-        shares[start:end] = log_share
-        start = end
-    factors = []
+    which = [np.concatenate([_along(grid, n) for grid, _ in grids]) for n in attributes]
+    sizes = [math.prod(map(len, grid)) for grid, _ in grids]
+    shares, factors = np.repeat([share for _, share in grids], sizes), []
     for some in laws:
         operators = stacked_operators(some, [part.outputs() for part in some])
         factors.append(operators[0] if len(operators) == 1 else StackOperator(operators))
     return KroneckerOperator(factors, which, shares), np.array(ends)
+
+
+def _along(grid: Sequence[range], axis: int) -> IntArray:
+    """Return the row of an attribute in all combinations of rows, the last attribute fastest."""
+    before, own, after = grid[:axis], grid[axis], grid[axis + 1 :]
+    rows = np.repeat(np.arange(own.start, own.stop), math.prod(map(len, after)))
+    return np.tile(rows, math.prod(map(len, before)))
 
 
 def _rows(firsts: dict[str, range], laws: list[Mechanism], part: Any) -> range:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec, is_number, numbers
-from freewill.domain.alphabets.base import Alphabet, Linear, checked_indices, encode_values
+from freewill.domain.alphabets.base import Alphabet, Linear, checked_indices
 from freewill.domain.draws.sources import Source, below, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
 from freewill.domain.mechanisms.base import (
@@ -278,14 +278,6 @@ class Family(Mechanism):
     def _joined(self, level: int, report: Any) -> PackedBits:
         alone = self.output_space.joined([np.array([level]), np.asarray(report)[None]])
         return np.asarray(alone[0])
-
-    def report(
-        self, values: Any, rng: np.random.Generator | None = None, epsilon: Any = None
-    ) -> Any:
-        """Draw a report of one value, or of each in a list, as hexadecimal digits."""
-        indices, alone = encode_values(self.alphabet, values)
-        reports = self.written(self.obfuscate(np.atleast_1d(indices), rng, epsilon))
-        return reports[0] if alone else reports
 
     # The law -------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.mechanisms.base import Noisy, Rows
 from freewill.domain.mechanisms.parameters import checked_whole
-from freewill.domain.mechanisms.unary import checked_advantage
+from freewill.domain.mechanisms.randomised_response import checked_advantage
 from freewill.domain.outputs import Symbols
 from freewill.numeric.operators.hadamard import (
     HadamardOperator,

@@ -15,13 +15,12 @@ from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.mechanisms.base import Noisy
 from freewill.domain.mechanisms.parameters import checked_whole
-from freewill.domain.mechanisms.randomised_response import blind_answer
-from freewill.domain.mechanisms.unary import checked_advantage
+from freewill.domain.mechanisms.randomised_response import blind_answer, checked_advantage
 from freewill.domain.outputs import Hashed
 from freewill.errors import AlphabetError, shown
 from freewill.numeric.operators.blocks import BlockOperator, bits_of
 from freewill.numeric.operators.moments import BitMoments, SetChances
-from freewill.numeric.operators.support import BitOperator
+from freewill.numeric.operators.structures import BitOperator
 
 _TELLS_ALL = 150.0
 """Epsilon beyond which nothing changes but numbers that overflow."""

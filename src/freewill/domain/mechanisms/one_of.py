@@ -11,9 +11,7 @@ import numpy as np
 from freewill.core.types import IntArray, PackedBits, Reports
 from freewill.domain.alphabets.product import Product
 from freewill.domain.draws.sources import Source, below
-from freewill.domain.guarantees.promises import JointGuarantee
 from freewill.domain.mechanisms.base import Mechanism
-from freewill.domain.mechanisms.composed import promised, summed
 from freewill.domain.mechanisms.each import OfAttributes, Silent, attribute_parts
 from freewill.domain.mechanisms.factored import ByAttribute, Said
 from freewill.domain.packed_outputs import Either
@@ -102,9 +100,3 @@ class OneOf(OfAttributes):
                 here = np.flatnonzero(which == number)
                 said[-1].append(Said(self.parts[place], here, reports[number]))
         return ByAttribute(said, -math.log(len(self.drawn)))
-
-    def guarantee(self) -> JointGuarantee:
-        """Return the largest epsilon, never understated, and those of the attributes."""
-        parts = [(name, promised(part)) for name, part in self.by_name.items()]
-        each = [summed([(promise, self.alphabet.attributes[name])]) for name, promise in parts]
-        return JointGuarantee("ldp", max(each), parts=tuple(parts))

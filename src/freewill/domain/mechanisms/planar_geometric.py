@@ -17,9 +17,7 @@ from freewill.domain.mechanisms.parameters import check_plane
 from freewill.errors import ParameterError
 from freewill.numeric.operators.around import KeptOperator, log_sums
 from freewill.numeric.operators.base import DenseOperator, Operator
-from freewill.numeric.operators.convolution import ConvolutionOperator
-from freewill.numeric.operators.folded_kernel import FoldedKernel
-from freewill.numeric.operators.planar_rows import planar_rows
+from freewill.numeric.operators.convolution import ConvolutionOperator, FoldedKernel, planar_rows
 from freewill.numeric.quadrature import gauss
 
 _NEGLIGIBLE = 50.0
@@ -32,6 +30,10 @@ _LEAST_EACH = 2.0**-40
 """The same at which whole steps still fit 63 bits."""
 _LEAST_DECAY = 1e-290
 """Epsilon times a cell's side at which the sums still fit doubles."""
+_BLOCK = 1 << 21
+"""Entries of a law that are looked up at once: 16 MiB."""
+_SINGLE = 64
+_NODES = 20
 
 
 @dataclass(frozen=True)
@@ -139,8 +141,14 @@ class PlanarGeometric(Noisy):
     ) -> Operator:
         """Return the law of these outputs."""
         rows, symbols = row_by_row(mechanisms, outputs)
-        kernels = [each.kernel for each in mechanisms]
-        return planar_law(rows.alphabet, symbols, kernels, rows.which)
+        kernels, grid = [each.kernel for each in mechanisms], rows.alphabet
+        if grid.mask is None:
+            return ConvolutionOperator(symbols, kernels, rows.which)
+        present, again = np.unique(rows.which * grid.size + symbols, return_inverse=True)
+        kernel, output = np.divmod(present, grid.size)
+        cells, parts = _remapped_to(grid, output)
+        noise, entries = ConvolutionOperator(cells, kernels, kernel[parts]), np.arange(cells.size)
+        return KeptOperator(noise, parts, entries, np.ones(cells.size), again, grid.cells)
 
     @classmethod
     def law_of_rows(cls, rows: Rows, outputs: Any) -> DenseOperator | None:
@@ -157,26 +165,57 @@ class PlanarGeometric(Noisy):
         return planar_rows(tables, lengths, rows.each, outputs, rows.log_share)
 
     def log_ratios(self, outputs: Reports) -> FloatArray:
-        """Return the logarithms of the tables relative to their first entries."""
-        symbols = self.output_space.checked(outputs, self.name)
-        return planar_ratios(self.alphabet, symbols, self.kernel, self.falls)
+        """Return the logarithms of the tables relative to their first entries.
+
+        Of cells z that are remapped to y, with shares w_z and what the noise falls by, f_z(x):
+        log(sum w_z e^f_z(x)), by log1p where that hardly falls, so that no small difference is
+        lost.
+        """
+        symbols, grid = self.output_space.checked(outputs, self.name), self.alphabet
+        if grid.mask is None:
+            return ConvolutionOperator(symbols, [self.falls], np.zeros_like(symbols)).log_dense()
+        cells, rows = _remapped_to(grid, symbols)
+        if not cells.size:
+            return np.empty((0, grid.size))
+        firsts = np.flatnonzero(np.diff(rows, prepend=-1))
+        none = np.zeros_like(cells)
+        logs = ConvolutionOperator(cells, [self.falls], none).log_dense()[:, grid.cells]
+        tops = ConvolutionOperator(cells, [self.kernel], none).log_scale
+        shares = tops - log_sums(tops[:, None], firsts)[rows, 0]
+        fall = np.add.reduceat(np.exp(shares)[:, None] * np.expm1(logs), firsts, axis=0)
+        little = fall > -_HALF
+        far = log_sums(logs + shares[:, None], firsts)
+        return np.where(little, np.log1p(np.where(little, fall, 0.0)), far)
 
     def truths(self) -> FloatArray:
-        """Return the noise that stays in a cell: on an edge, with all that is clipped to it."""
-        if self.alphabet.mask is not None:
-            return kept_truths(self.alphabet, self.kernel)
-        inner, side, end, corner = np.exp(self.kernel.tops)
-        chances = np.full((self.alphabet.rows, self.alphabet.columns), inner)
+        """Return the noise that stays in a cell, with all that is clipped or remapped to it."""
+        grid, kernel = self.alphabet, self.kernel
+        if grid.mask is not None:
+            cells, rows = _remapped_to(grid, np.arange(grid.size))
+            law = ConvolutionOperator(cells, [kernel], np.zeros_like(cells))
+            own = np.divmod(grid.cells[rows], grid.columns)
+            away = np.abs(np.subtract(np.divmod(cells, grid.columns), own))
+            logs = kernel.stacked[law.tables, *away]
+            return np.asarray(np.bincount(rows, np.exp(logs), grid.size), dtype=np.float64)
+        inner, side, end, corner = np.exp(kernel.tops)
+        chances = np.full((grid.rows, grid.columns), inner)
         chances[:, [0, -1]] = side
         chances[[0, -1], :] = end
         chances[np.ix_([0, -1], [0, -1])] = corner
         return chances.ravel()
 
     def losses(self) -> FloatArray:
-        """Add up the four quadrants around each cell by prefix sums, O(k)."""
-        if self.alphabet.mask is not None:
-            return kept_losses(self.alphabet, self.operator)
-        east, north = self.alphabet.offsets()
+        """Add up the four quadrants around each cell by prefix sums, O(k).
+
+        O(k^2) where the grid leaves cells out, a few rows at a time.
+        """
+        grid = self.alphabet
+        if grid.mask is not None:
+            total, every = np.zeros(grid.size), np.arange(grid.size)
+            for some, chances in _rows(grid, self.operator, every):
+                total += (chances * grid.distance(some[:, None], every)).sum(axis=0)
+            return total
+        east, north = grid.offsets()
         distance = np.hypot(east, north[:, None])
         inner, side, end, corner = (table * distance for table in self.kernel.quarter)
         # Entry [j, i] of `quadrant`: the grid ends i columns and j rows away.
@@ -294,10 +333,6 @@ def _from_here_on(log_terms: FloatArray, log_tail: FloatArray, axis: int) -> Flo
     return np.flip(np.delete(sums, 0, axis), axis)
 
 
-_SINGLE = 64
-_NODES = 20
-
-
 def tail_rule(reach: float, flat: float = 0.0) -> tuple[FloatArray, FloatArray]:
     """Return nodes t and weights w with sum(w f(t)) = f(0) + f(1) + f(2) + ...
 
@@ -340,24 +375,6 @@ def _counting_gauss(length: float) -> tuple[FloatArray, FloatArray]:
     return nodes * length + (length - 1) / 2, np.asarray(length * weights)
 
 
-_HALF = 0.5
-_BLOCK = 1 << 21
-"""Entries of a law that are looked up at once: 16 MiB."""
-
-
-def planar_law(
-    grid: Grid, outputs: IntArray, kernels: Sequence[FoldedKernel], which: IntArray
-) -> Operator:
-    """Return the law of outputs, each by the kernel of its row; kernels of rows do not fall."""
-    if grid.mask is None:
-        return ConvolutionOperator(outputs, kernels, which)
-    present, again = np.unique(which * grid.size + outputs, return_inverse=True)
-    kernel, output = np.divmod(present, grid.size)
-    cells, rows = _remapped_to(grid, output)
-    noise, entries = ConvolutionOperator(cells, kernels, kernel[rows]), np.arange(cells.size)
-    return KeptOperator(noise, rows, entries, np.ones(cells.size), again, grid.cells)
-
-
 def _remapped_to(grid: Grid, outputs: IntArray) -> tuple[IntArray, IntArray]:
     """Return all cells of the whole grid that are remapped to outputs, and the place of these."""
     order = np.argsort(grid.nearest, kind="stable")
@@ -366,48 +383,6 @@ def _remapped_to(grid: Grid, outputs: IntArray) -> tuple[IntArray, IntArray]:
     rows = np.repeat(np.arange(outputs.size), counts)
     along = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
     return order[starts[outputs][rows] + along], rows
-
-
-def planar_ratios(
-    grid: Grid, outputs: IntArray, kernel: FoldedKernel, falls: FoldedKernel
-) -> FloatArray:
-    """Return log P(y | x) up to a constant of each y, [output, value].
-
-    Of cells z that are remapped to y, with shares w_z and what the noise falls by, f_z(x):
-    log(sum w_z e^f_z(x)), by log1p where that hardly falls, so that no small difference is lost.
-    """
-    zeros = np.zeros_like(outputs)
-    if grid.mask is None:
-        return ConvolutionOperator(outputs, [falls], zeros).log_dense()
-    cells, rows = _remapped_to(grid, outputs)
-    if not cells.size:
-        return np.empty((0, grid.size))
-    firsts = np.flatnonzero(np.diff(rows, prepend=-1))
-    none = np.zeros_like(cells)
-    logs = ConvolutionOperator(cells, [falls], none).log_dense()[:, grid.cells]
-    tops = ConvolutionOperator(cells, [kernel], none).log_scale
-    shares = tops - log_sums(tops[:, None], firsts)[rows, 0]
-    fall = np.add.reduceat(np.exp(shares)[:, None] * np.expm1(logs), firsts, axis=0)
-    little = fall > -_HALF
-    far = log_sums(logs + shares[:, None], firsts)
-    return np.where(little, np.log1p(np.where(little, fall, 0.0)), far)
-
-
-def kept_truths(grid: Grid, kernel: FoldedKernel) -> FloatArray:
-    """Return P(x | x), the noise at all cells that are remapped to each: O(K)."""
-    cells, rows = _remapped_to(grid, np.arange(grid.size))
-    law = ConvolutionOperator(cells, [kernel], np.zeros_like(cells))
-    (row, column), (up, aside) = (np.divmod(c, grid.columns) for c in (cells, grid.cells[rows]))
-    tables = kernel.stacked[law.tables, np.abs(row - up), np.abs(column - aside)]
-    return np.asarray(np.bincount(rows, np.exp(tables), grid.size), dtype=np.float64)
-
-
-def kept_losses(grid: Grid, law: Any) -> FloatArray:
-    """Return the expected distance of a report, for each cell: O(k^2), a few rows at a time."""
-    total, every = np.zeros(grid.size), np.arange(grid.size)
-    for some, chances in _rows(grid, law, every):
-        total += (chances * grid.distance(some[:, None], every)).sum(axis=0)
-    return total
 
 
 def kept_offsets(grid: Grid, kernel: FoldedKernel, law: Any) -> FloatArray:

@@ -1,23 +1,42 @@
-"""Randomised response: of the value itself (k-RR), or of a bit for every value (RAPPOR)."""
+"""Randomised response: of the value itself (k-RR), or of a bit for every value (unary)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, PackedBits, Reports
+from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
 from freewill.domain.alphabets.base import Alphabet
-from freewill.domain.draws.chance import Chance, Dyadic, coins, rare
+from freewill.domain.draws.chance import (
+    HALF,
+    Chance,
+    Dyadic,
+    bits,
+    coins,
+    difference,
+    exponential,
+    log_odds_ratio,
+    precision,
+    rare,
+)
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, Noisy, Rows
-from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance
-from freewill.domain.mechanisms.unary import BitLogs, UnaryEncoding, checked_advantage
-from freewill.errors import ParameterError, shown
-from freewill.numeric.operators.support import SymbolOperator
+from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance, checked_number
+from freewill.domain.packed_outputs import Bits
+from freewill.errors import IdentifiabilityError, ParameterError, shown
+from freewill.numeric.operators.moments import BitMoments, SetChances
+from freewill.numeric.operators.structures import BitOperator, SymbolOperator, bit_counts
+
+_BLIND = 1e-15
+"""An advantage of the truth that is lost in the rounding of probabilities."""
+_SURE, _TELLS_ALL = 75.0, 150.0
+"""Logarithms of odds at which a bit is next to sure, and of their ratio at which it tells all."""
+_LARGEST = 700.0
+"""Epsilon up to which its odds are a double."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +148,213 @@ class KRR(Noisy):
 
 
 @dataclass(frozen=True)
+class Identity(Mechanism):
+    """Report the true value. Promises nothing: epsilon is infinite.
+
+    Products cost O(k).
+
+    >>> import freewill as fw
+    >>> fw.Identity(fw.Linear(0, 9)).obfuscate([3, 1])
+    array([3, 1])
+    """
+
+    alphabet: Alphabet
+    name: ClassVar[str] = "identity"
+    full_rank: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        checked_alphabet(self.alphabet, Alphabet, self.name, least=1)
+
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
+        """Return the values."""
+        return truth.copy()
+
+    def _report(self, value: int, source: Source) -> int:
+        """Return the index; nothing is read."""
+        return value
+
+    def weights(self) -> list[list[int]]:
+        """1 where z = x."""
+        places = range(self.alphabet.size)
+        return [[int(z == x) for z in places] for x in places]
+
+    def operator(self, outputs: Reports) -> SymbolOperator:
+        """Return the law of these outputs: 1 where z = x."""
+        symbols = self.output_space.checked(outputs, self.name)
+        return SymbolOperator(symbols, self.alphabet.size, 0.0, 1.0, np.zeros(symbols.size))
+
+    def witnesses(self) -> IntArray:
+        """One output: renaming the values carries it into any other."""
+        return np.zeros(1, dtype=np.int64)
+
+    def guarantee(self) -> Guarantee:
+        """No guarantee."""
+        return Guarantee("ldp", np.inf)
+
+    def truths(self) -> FloatArray:
+        """One."""
+        return np.ones(self.alphabet.size)
+
+    def losses(self) -> FloatArray:
+        """Zero."""
+        return np.zeros(self.alphabet.size)
+
+
+class BitLogs(NamedTuple):
+    """log p(1-q) / (q(1-p)), log p, log q and log (1 - q): of one law, or one a row."""
+
+    epsilon: Any
+    own: Any
+    other: Any
+    rest: Any
+
+
+class UnaryEncoding(Mechanism, Protocol):
+    """Bits that are set independently: the own by the chance `own` = p, any other by `other` = q.
+
+    P(v | x) = c_v (1 + (e^epsilon - 1) v_x) with e^epsilon = p (1 - q) / (q (1 - p)). A kind says
+    what its two chances are; all else follows from these numbers, to the last digit.
+
+    >>> import freewill as fw
+    >>> bits = fw.OUE(fw.Linear(0, 3), epsilon=1.0)
+    >>> fw.UnaryEncoding in type(bits).__mro__, bits.own.nearest, round(bits.other.nearest, 3)
+    (True, 0.5, 0.269)
+    """
+
+    full_rank: ClassVar[bool] = True
+
+    @property
+    def own(self) -> Chance:
+        """The chance p of the own bit."""
+
+    @property
+    def other(self) -> Chance:
+        """The chance q of any other bit."""
+
+    @cached_property
+    def logs(self) -> BitLogs:
+        """Logarithms of the chances, each to its last digits."""
+        chances = (self.own, self.other, self.other.complement)
+        epsilon = log_odds_ratio(self.own, self.other)
+        return BitLogs(epsilon, *(chance.logarithm for chance in chances))
+
+    @classmethod
+    def logs_of(cls, epsilon: Any) -> BitLogs | None:
+        """Return the same of many epsilons by a formula, each to 2^-46, where the kind has one."""
+        return None
+
+    @property
+    def output_space(self) -> Bits:
+        """A bit for each value, packed."""
+        return Bits(self.alphabet.size)
+
+    def _reports(self, truth: IntArray, rng: np.random.Generator) -> PackedBits:
+        """Draw all bits as those of others, then the own ones anew."""
+        truth, space = truth.ravel(), self.output_space
+        packed = self.other.bits(truth.size * space.width, rng).reshape(truth.size, space.width)
+        packed[:, -1] &= space.last_byte
+        rows, bits = np.arange(truth.size), np.left_shift(1, truth % 8).astype(np.uint8)
+        packed[rows, truth // 8] &= ~bits
+        packed[rows, truth // 8] |= bits * drawn(self.own, truth.size, rng)
+        return packed
+
+    def _report(self, value: int, source: Source) -> PackedBits:
+        """Toss a coin for each bit, in the order of the values."""
+        chances = (self.own if v == value else self.other for v in range(self.alphabet.size))
+        return np.packbits([chance.coin(source) for chance in chances], bitorder="little")
+
+    def weights(self) -> list[list[int]]:
+        """Multiply the chances of all bits."""
+        (own, other), size = (self.own.weights[::-1], self.other.weights[::-1]), self.alphabet.size
+        powers = [other[1] ** set_ * other[0] ** (size - 1 - set_) for set_ in range(size)]
+        patterns = self.output_space.numbers(self.outputs()).tolist()
+        return [
+            [own[v >> x & 1] * powers[(v & ~(1 << x)).bit_count()] for v in patterns]
+            for x in range(size)
+        ]
+
+    def program(self) -> Spec | None:
+        """Return the two chances."""
+        promise: Any = self.guarantee()
+        chances = {"own": self.own.written, "other": self.other.written}
+        return {"draw": "unary", **chances, "promise": promise.describe()}
+
+    @classmethod
+    def stacked(cls, mechanisms: Sequence[Any], outputs: Sequence[Reports]) -> BitOperator:
+        """Return the law of these reports, scaled so that P(v | x) is 1 where v_x is set."""
+        first, size = mechanisms[0], mechanisms[0].alphabet.size
+        logs: Any = first.logs
+        rows: Any = outputs[0]
+        if len(mechanisms) > 1:
+            rows = np.concatenate(outputs)
+            each = np.array([mechanism.logs for mechanism in mechanisms])
+            logs = BitLogs(*np.repeat(each, list(map(len, outputs)), axis=0).T)
+        return _law(logs, first.output_space.checked(rows, first.name), size)
+
+    @classmethod
+    def law_of_rows(cls, rows: Rows, outputs: Any) -> BitOperator | None:
+        """Return the law of reports with an epsilon a row, where the kind has formulas."""
+        logs = cls.logs_of(rows.epsilon)
+        return None if logs is None else _law(logs, outputs, rows.alphabet.size, rows.log_share)
+
+    @classmethod
+    def reports_of_rows(
+        cls, rows: Rows, truth: IntArray, rng: np.random.Generator
+    ) -> PackedBits | None:
+        """Toss all coins with an epsilon a row, where the kind has formulas."""
+        logs = cls.logs_of(rows.each)
+        if logs is None:
+            return None
+
+        def exact(row: int, own: bool) -> Chance:
+            member: Any = rows.of(row)
+            return member.own if own else member.other  # type: ignore[no-any-return]
+
+        own, other = (np.broadcast_to(np.exp(log), truth.shape) for log in (logs.own, logs.other))
+        return bits(truth, rows.alphabet.size, own, other, exact, rng)
+
+    def log_ratios(self, outputs: Reports) -> FloatArray:
+        """Return epsilon where the bit is set."""
+        packed = self.output_space.checked(outputs, self.name)
+        bits = np.unpackbits(packed, axis=1, count=self.alphabet.size, bitorder="little")
+        return np.asarray(self.logs.epsilon * bits.astype(np.float64))
+
+    def set_chances(self) -> SetChances:
+        """Return p and q; bits are set independently."""
+        return SetChances.independent(self.own.nearest, self.other.nearest)
+
+    def moments(self, theta: FloatArray) -> BitMoments:
+        """Return what a report tells at theta, exactly, though its outputs cannot be listed."""
+        epsilon, stray = self.logs.epsilon, self.other.nearest
+        odds = self.logs.own - self.own.complement.logarithm
+        if odds > _SURE or epsilon > _TELLS_ALL:
+            # Bits that lie are so rare that nothing changes but numbers that overflow.
+            epsilon = min(epsilon, _TELLS_ALL)
+            stray = float(1 / (1 + np.exp(epsilon - min(odds, _SURE))))
+        return BitMoments(theta, stray, float(np.expm1(epsilon)))
+
+    def witnesses(self) -> PackedBits:
+        """One report for each number of set bits: renaming the values gives all the others."""
+        size = self.alphabet.size
+        bits = np.arange(size)[None, :] < np.arange(size + 1)[:, None]
+        return np.packbits(bits, axis=1, bitorder="little")
+
+    def pair_witnesses(self) -> PackedBits:
+        """One bit set: it is that of the first of two values, and not of the second."""
+        return np.packbits(np.eye(self.alphabet.size, dtype=np.bool_), axis=1, bitorder="little")
+
+    def debiased(self, shares: FloatArray) -> FloatArray:
+        """Return (s - q) / (p - q) (Wang et al. 2017, eq. 2)."""
+        apart = checked_advantage(difference(self.own, self.other), self)
+        return np.asarray((shares - self.other.nearest) / apart)
+
+    def truths(self) -> FloatArray:
+        """Return the chance that the own bit is set and no other."""
+        size, logs = self.alphabet.size, self.logs
+        return np.full(size, np.exp(logs.own + (size - 1) * logs.rest))
+
+
+@dataclass(frozen=True)
 class RAPPOR(Noisy, UnaryEncoding):  # type: ignore[misc]
     """Send one bit a value, the own bit set, each flipped with probability 1/(1 + e^(epsilon/2)).
 
@@ -222,56 +448,141 @@ class RAPPOR(Noisy, UnaryEncoding):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class Identity(Mechanism):
-    """Report the true value. Promises nothing: epsilon is infinite.
+class Unary(UnaryEncoding):
+    """Send one bit a value: the own set with probability p, each other with probability q.
 
-    Products cost O(k).
+    P(v | x) = c_v (1 + (e^epsilon - 1) v_x), e^epsilon = p (1 - q) / (q (1 - p)), which is
+    promised. p and q are doubles, taken literally. p = 1 - q is RAPPOR (SUE), p = 1/2 OUE.
+    Products cost O(reports * k / 8). Wang, Blocki, Li and Jha, "Locally differentially private
+    protocols for frequency estimation" (2017), section 4.3.
 
     >>> import freewill as fw
-    >>> fw.Identity(fw.Linear(0, 9)).obfuscate([3, 1])
-    array([3, 1])
+    >>> bits = fw.Unary(fw.Linear(0, 19), p=0.75, q=0.25)
+    >>> str(bits.guarantee()), bits.obfuscate([3, 7]).shape
+    ('2.198-LDP', (2, 3))
     """
 
     alphabet: Alphabet
-    name: ClassVar[str] = "identity"
-    full_rank: ClassVar[bool] = True
+    p: float
+    q: float
+    name: ClassVar[str] = "unary"
 
     def __post_init__(self) -> None:
-        checked_alphabet(self.alphabet, Alphabet, self.name, least=1)
+        checked_alphabet(self.alphabet, Alphabet, self.name)
+        for what in ("p", "q"):
+            chance = checked_chance(getattr(self, what), what, self.name)
+            object.__setattr__(self, what, chance)
+        if self.p <= self.q:
+            raise ParameterError(
+                f"p={self.p:g} and q={self.q:g} for {self.name}: p, the chance of a yes to the own "
+                f"value, must be larger than q, that of a yes to another; else a report tells "
+                f"nothing, or the opposite."
+            )
+        odds = np.log(self.p) - np.log1p(-self.p) - np.log(self.q) + np.log1p(-self.q)
+        if odds > _LARGEST:
+            raise ParameterError(
+                f"p={self.p:g} and q={self.q:g} for {self.name} have an epsilon of {odds:.4g}, "
+                f"more than {_LARGEST:g}: the promise is empty. For no privacy, use Identity."
+            )
 
-    def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
-        """Return the values."""
-        return truth.copy()
+    @property
+    def own(self) -> Chance:
+        """The chance p, a double taken literally."""
+        return Chance(*Dyadic.of(self.p))
 
-    def _report(self, value: int, source: Source) -> int:
-        """Return the index; nothing is read."""
-        return value
+    @property
+    def other(self) -> Chance:
+        """The chance q, likewise."""
+        return Chance(*Dyadic.of(self.q))
 
-    def weights(self) -> list[list[int]]:
-        """1 where z = x."""
-        places = range(self.alphabet.size)
-        return [[int(z == x) for z in places] for x in places]
-
-    def operator(self, outputs: Reports) -> SymbolOperator:
-        """Return the law of these outputs: 1 where z = x."""
-        symbols = self.output_space.checked(outputs, self.name)
-        return SymbolOperator(symbols, self.alphabet.size, 0.0, 1.0, np.zeros(symbols.size))
-
-    def witnesses(self) -> IntArray:
-        """One output: renaming the values carries it into any other."""
-        return np.zeros(1, dtype=np.int64)
+    @property
+    def epsilon(self) -> float:
+        """Return log p (1 - q) / (q (1 - p))."""
+        return float(self.logs.epsilon)
 
     def guarantee(self) -> Guarantee:
-        """No guarantee."""
-        return Guarantee("ldp", np.inf)
+        """Return that epsilon, its rounding covered."""
+        return Guarantee.never_understated("ldp", self.epsilon)
 
-    def truths(self) -> FloatArray:
-        """One."""
-        return np.ones(self.alphabet.size)
 
-    def losses(self) -> FloatArray:
-        """Zero."""
-        return np.zeros(self.alphabet.size)
+@dataclass(frozen=True)
+class OUE(UnaryEncoding, Noisy):
+    """Send one bit a value: the own set with probability 1/2, each other with 1/(e^epsilon + 1).
+
+    Optimised unary encoding: of all (p, q) of one epsilon this has the least variance for rare
+    values, 4 e^epsilon / (e^epsilon - 1)^2 a person (Wang, Blocki, Li and Jha 2017, section 4.3).
+    Promises epsilon-LDP, tightly. Products cost O(reports * k / 8).
+
+    >>> import freewill as fw, numpy as np
+    >>> fw.OUE(fw.Linear(0, 1), epsilon=np.log(3)).law().round(12)
+    array([[0.375, 0.375, 0.125, 0.125],
+           [0.375, 0.125, 0.375, 0.125]])
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+    name: ClassVar[str] = "oue"
+    own: ClassVar[Chance] = HALF
+
+    @classmethod
+    def logs_of(cls, epsilon: Any) -> BitLogs:
+        """Return the logarithms of 1/2 and q."""
+        rest = -np.log1p(np.exp(-epsilon))
+        return BitLogs(epsilon, -np.log(2.0), rest - epsilon, rest)
+
+    @cached_property
+    def other(self) -> Chance:
+        """The chance q = 1 / (1 + e^epsilon), rounded up, to privacy."""
+        return rare(Dyadic.of(self.epsilon))
+
+
+@dataclass(frozen=True)
+class THE(UnaryEncoding, Noisy):
+    """Add Laplace noise of scale 2 / epsilon to each bit, and send which exceed a threshold t.
+
+    Thresholded histogram encoding: a unary encoding with p = 1 - e^(epsilon (t - 1) / 2) / 2 and
+    q = e^(-epsilon t / 2) / 2 for 0 <= t <= 1. Promises epsilon-LDP, that of the noise; what is
+    left after the threshold is a little less (`logs.epsilon`, as `audit` finds). Without a
+    threshold it becomes the one, among the multiples of 1/256, with the least variance
+    q (1 - q) / (p - q)^2 for rare values. Products cost O(reports * k / 8). Wang, Blocki, Li and
+    Jha 2017, section 4.2.
+
+    >>> import freewill as fw
+    >>> noise = fw.THE(fw.Linear(0, 19), epsilon=2.0)
+    >>> noise.threshold, round(fw.audit(noise).epsilon, 3)
+    (0.7109375, 1.635)
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+    threshold: float = None  # type: ignore[assignment]
+    name: ClassVar[str] = "the"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given: Any = best_threshold(self.epsilon) if self.threshold is None else self.threshold
+        wanted = "a number from 0 to 1, between the two values of a bit, or None for the best one."
+        cut = checked_number(given, "threshold", self.name, lambda cut: 0 <= cut <= 1, wanted)
+        object.__setattr__(self, "threshold", cut)
+
+    @cached_property
+    def own(self) -> Chance:
+        """The chance p = 1 - e^(epsilon (t - 1) / 2) / 2, rounded down, to privacy."""
+        return self._beyond(1 - self.threshold).complement
+
+    @cached_property
+    def other(self) -> Chance:
+        """The chance q = e^(-epsilon t / 2) / 2, rounded up, to privacy."""
+        return self._beyond(self.threshold)
+
+    def _beyond(self, distance: float) -> Chance:
+        """Return the chance that the noise exceeds a distance, e^(-epsilon distance / 2) / 2."""
+        half = Dyadic.of(self.epsilon).doubled(-1)
+        if not distance:
+            return HALF
+        exponent, bits = half.times(Dyadic.of(distance)), precision(half)
+        total, working, halvings = exponential(exponent, bits)
+        return Chance.up(total, working + halvings + 1, bits)
 
 
 def blind_answer(epsilon: float, size: int) -> Chance:
@@ -297,3 +608,38 @@ def average_epsilon(epsilons: FloatArray, weights: FloatArray, size: int) -> flo
     mean = np.log1p(unit * ((weights @ advantage) / (weights @ other)))
     # Rounding may lead past the least and the largest, which no mean does.
     return float(np.clip(mean, epsilons.min(), epsilons.max()))
+
+
+def checked_advantage(advantage: float, mechanism: object) -> float:
+    """Return by how much the truth is likelier, unless doubles show no trace of it."""
+    if advantage < _BLIND:
+        raise IdentifiabilityError(
+            f"{mechanism} cannot be inverted: the truth is likelier than the rest by "
+            f"{advantage:.3g} only, less than the rounding of shares. Use gibu, or a larger "
+            f"epsilon."
+        )
+    return advantage
+
+
+def _law(logs: BitLogs, packed: PackedBits, size: int, log_share: float = 0.0) -> BitOperator:
+    ones, epsilon = bit_counts(packed), logs.epsilon
+    log_factor = log_share + logs.own + (ones - 1) * logs.other + (size - ones) * logs.rest
+    stray = np.exp(logs.other)
+    return BitOperator(packed, size, -epsilon, -np.expm1(-epsilon), log_factor, stray)
+
+
+def best_threshold(epsilon: float) -> float:
+    """Return the threshold of THE with the least q (1 - q) / (p - q)^2, of multiples of 1/256.
+
+    Multiples, so that all machines agree; where epsilon is next to 0 it is 1/2, up to epsilon / 8.
+
+    >>> best_threshold(1e-9), best_threshold(1.0), best_threshold(8.0)
+    (0.5, 0.6171875, 0.8984375)
+    """
+    half = epsilon / 2
+    if half < 1 / 128:
+        return 0.5
+    cuts = np.arange(128, 257) / 256
+    lies, strays = np.exp(-half * (1 - cuts)) / 2, np.exp(-half * cuts) / 2
+    variances = strays * (1 - strays) / (1 - lies - strays) ** 2
+    return float(cuts[np.argmin(variances)])

@@ -16,9 +16,9 @@ from freewill.errors import (
     FreewillError,
     ParameterError,
     SpecError,
-    first_line,
     none_of,
     printable,
+    raised,
     shown,
 )
 
@@ -136,8 +136,8 @@ def _load(point: EntryPoint, error: type[FreewillError]) -> None:
     except Exception as fault:  # whatever somebody else's module raises
         raise error(
             f"mechanism {shown(point.name)} is brought by {_entry(point)}, which cannot be "
-            f"imported: {type(fault).__name__}: {printable(first_line(fault))}. Mend or update "
-            f"that package; all other mechanisms work without it."
+            f"imported: {raised(fault)}. Mend or update that package; all other mechanisms work "
+            f"without it."
         ) from fault
     if getattr(kind, "name", None) != point.name:
         raise error(

@@ -1,8 +1,6 @@
 """Several reports of one person as one report, by their joint law."""
 
-import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,19 +10,18 @@ from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism
+from freewill.domain.mechanisms.both import OfSameValue
+from freewill.domain.mechanisms.longitudinal import TwoStep
 from freewill.domain.mechanisms.parameters import checked_whole
-from freewill.domain.mechanisms.two_step import TwoStep
-from freewill.domain.packed_outputs import Records
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.base import Operator
-from freewill.numeric.operators.blocks import ReportRows, rows_of
 from freewill.numeric.operators.moments import Moments
 
 MOST_TIMES = 10_000
 
 
 @dataclass(frozen=True)
-class Repeated(Mechanism):
+class Repeated(OfSameValue):
     """A record of `times` reports that one person made with a mechanism, of the same value.
 
     Where a mechanism has two steps (`LongitudinalKRR`, `LongitudinalUnary`, `BloomRAPPOR`) the
@@ -67,7 +64,8 @@ class Repeated(Mechanism):
                 f"{inner} promises {inner.guarantee()}, which several reports do not add up to: "
                 f"expected a mechanism that promises an epsilon."
             )
-        Records((inner.output_space,))
+        vars(self)["parts"] = (inner,) * times
+        self.output_space  # noqa: B018
 
     @property
     def alphabet(self) -> Alphabet:
@@ -84,66 +82,48 @@ class Repeated(Mechanism):
         inner: Any = self.mechanism
         return inner if hasattr(inner, "record_operator") else None
 
-    @cached_property
-    def output_space(self) -> Records:
-        """The reports, one after the other."""
-        return Records((self.mechanism.output_space,) * self.times)
-
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> PackedBits:
         """Draw the permanent answers, then a report of each as often as asked; or all anew."""
-        values, two_step = truth.ravel(), self._two_step
+        two_step = self._two_step
         if two_step is None:
-            drawn = [self.mechanism.obfuscate(values, rng) for _ in range(self.times)]
-        else:
-            answers = two_step.answers(values, rng)
-            drawn = [two_step.fresh_reports(answers, rng) for _ in range(self.times)]
-        return self.output_space.joined(drawn)
+            return super()._reports(truth, rng)
+        answers = two_step.answers(truth.ravel(), rng)
+        return self.output_space.joined(
+            [two_step.fresh_reports(answers, rng) for _ in range(self.times)]
+        )
 
     def _report(self, value: int, source: Source) -> PackedBits:
         """Draw one record, in the same order."""
         two_step = self._two_step
         if two_step is None:
-            drawn = [self.mechanism.draw(value, source) for _ in range(self.times)]
-        else:
-            answer = two_step.answer(value, source)
-            drawn = [two_step.fresh_report(answer, source) for _ in range(self.times)]
-        record: PackedBits = self.output_space.joined([np.asarray(one)[None] for one in drawn])[0]
-        return record
+            return super()._report(value, source)
+        answer = two_step.answer(value, source)
+        drawn = (two_step.fresh_report(answer, source) for _ in range(self.times))
+        return np.asarray(self.output_space.joined([np.asarray(one)[None] for one in drawn])[0])
 
-    def _parts(self, outputs: Reports) -> list[Reports]:
+    def _split(self, outputs: Reports) -> list[Reports]:
         return self.output_space.split(self.output_space.checked(outputs, self.name))
 
     def operator(self, outputs: Reports) -> Operator:
         """Return the law of these records: that of the two steps, or a product."""
-        parts, two_step = self._parts(outputs), self._two_step
-        if two_step is not None:
-            return two_step.record_operator(parts)
-
-        def make(some: Any) -> ReportRows:
-            # By logarithms: a product of probabilities may be too small a number.
-            each = (self.mechanism.operator(part[some]).log_dense() for part in parts)
-            return ReportRows.of_logs(np.sum(list(each), axis=0))
-
-        return rows_of(make, len(parts[0]), self.alphabet.size)
+        two_step = self._two_step
+        if two_step is None:
+            return super().operator(outputs)
+        return two_step.record_operator(self._split(outputs))
 
     def log_ratios(self, outputs: Reports) -> FloatArray | None:
         """Return those of the two steps, or the sum of those of the reports."""
-        parts, two_step = self._parts(outputs), self._two_step
-        if two_step is not None:
-            return two_step.record_log_ratios(parts)
-        each = [self.mechanism.log_ratios(part) for part in parts]
-        return None if any(one is None for one in each) else np.sum(np.array(each), axis=0)
+        two_step = self._two_step
+        if two_step is None:
+            return super().log_ratios(outputs)
+        return two_step.record_log_ratios(self._split(outputs))
 
     def weights(self) -> list[list[int]] | None:
         """Return those of the two steps, or the products of those of single reports."""
-        two_step, inner = self._two_step, self.mechanism
-        if two_step is not None:
-            return two_step.record_weights(self._parts(self.outputs()))
-        single = inner.weights()
-        if single is None:
-            return None
-        places = np.indices((len(single[0]),) * self.times).reshape(self.times, -1).T.tolist()
-        return [[math.prod(row[place] for place in record) for record in places] for row in single]
+        two_step = self._two_step
+        if two_step is None:
+            return super().weights()
+        return two_step.record_weights(self._split(self.outputs()))
 
     def moments(self, theta: FloatArray) -> Moments:
         """Return what a record tells: by counts of bits, or from listed or drawn records."""

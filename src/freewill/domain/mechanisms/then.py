@@ -33,8 +33,7 @@ from freewill.errors import (
     FreewillError,
     LawError,
     ParameterError,
-    first_line,
-    printable,
+    raised,
     several,
     shown,
 )
@@ -63,13 +62,14 @@ def read_map(
     if outputs is not None:
         checked_alphabet(outputs, Alphabet, "the outputs of a map", least=1)
     listed = mechanism.outputs()
+    many = len(listed)
     if isinstance(given, Groups):
         if given.alphabet != space.alphabet:
             raise ParameterError(
                 f"groups of {given.alphabet} for reports that are {space}: expected groups of that "
                 f"alphabet."
             )
-        return _of_indices(given.which, len(listed), outputs or _named(given))
+        return _of_indices(given.which, many, outputs or _named(given))
     if callable(given):
         return _of_function(mechanism, listed, given, outputs)
     try:
@@ -77,11 +77,11 @@ def read_map(
     except (TypeError, ValueError, OverflowError, RecursionError):  # rows of several lengths
         axes = 2
     if axes == 1:
-        return _of_indices(given, len(listed), outputs)
+        return _of_indices(given, many, outputs)
     if axes == 2:
-        return _of_matrix(given, len(listed), outputs, space.alphabet)
+        return _of_matrix(given, many, outputs, space.alphabet)
     raise ParameterError(
-        f"map={shown(given)}: expected an index for each of {several(len(listed), 'output')}, "
+        f"map={shown(given)}: expected an index for each of {several(many, 'output')}, "
         f"groups of values, a function of them, or a matrix of chances with a row for each."
     )
 
@@ -119,13 +119,14 @@ def _of_function(
         raise
     except Exception as fault:  # whatever somebody's function raises
         raise ParameterError(
-            f"the map {shown(given)} raises {type(fault).__name__}: "
-            f"{printable(first_line(fault))}. It is called with each output of {mechanism}, and "
-            f"returns what is reported for it."
+            f"the map {shown(given)} raises {raised(fault)}. It is called with each output of "
+            f"{mechanism}, and returns what is reported for it."
         ) from fault
     for alphabet in filter(None, (outputs, None if outputs else own)):
         try:
-            return _of_indices(_encoded(alphabet, results), len(results), alphabet)
+            # One by one, for they may have several shapes.
+            indices = np.array([int(alphabet.encode([one])[0]) for one in results], dtype=np.int64)
+            return _of_indices(indices, len(results), alphabet)
         except AlphabetError:
             if outputs is not None:
                 raise
@@ -137,11 +138,6 @@ def _of_function(
         )
     labels = Categorical(list(dict.fromkeys(results)))
     return _of_indices(labels.encode(results), len(results), labels)
-
-
-def _encoded(alphabet: Alphabet, results: list[Any]) -> IntArray:
-    """Return the indices of what a function gave, one by one where they have several shapes."""
-    return np.array([int(alphabet.encode([result])[0]) for result in results], dtype=np.int64)
 
 
 def _values(mechanism: Mechanism, listed: Reports) -> list[Any]:

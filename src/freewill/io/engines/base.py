@@ -126,14 +126,10 @@ class Table:
         for query in queries:
             yield from self.session.batches(query, longest)
 
-    def telling(self, query: Any, tell: Callable[[Any], None], longest: int) -> Callable[[], None]:
-        """Return what runs a query and tells the record batches of its answer."""
-
-        def run() -> None:
-            for batch in self.batches(query, longest=longest):
-                tell(batch)
-
-        return run
+    def tell(self, query: Any, listener: Callable[[Any], None], longest: int) -> None:
+        """Run a query and tell the record batches of its answer."""
+        for batch in self.batches(query, longest=longest):
+            listener(batch)
 
 
 def engine_for(name: str, source: Any) -> Engine:
@@ -216,7 +212,8 @@ def _keys_in_use(
             f"away, or move the files."
         )
     used = [name for name in names if present[name]]
-    for report, value in columns.pairs:
+    for _, *pair in columns.fields:
+        report, value = (columns.inner[name] for name in pair)
         if report in used and value in used:
             # Lines of several files may differ, as long as each has one of the two.
             frame = _one_of_two(frame, session, what, report, value)

@@ -144,65 +144,6 @@ class ArrangedOperator(Around):
 
 
 @dataclass(frozen=True, eq=False)
-class ScaledOperator(Around):
-    """Each column of a law times a factor >= 0, by the products of that law.
-
-    Of values that report with different probability: if a person with the value x chooses a
-    mechanism with probability c(x), the law of choosing it and reporting y is c(x) P(y | x). Bit
-    sums do not tell how the factors shared the people out: it has no guess.
-
-    >>> law = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
-    >>> ScaledOperator(law, np.array([1.0, 0.5])).forward(np.array([0.5, 0.5]))
-    array([0.4375, 0.3125])
-    """
-
-    inner: Operator
-    factors: FloatArray
-
-    @property
-    def structure(self) -> Structure:
-        """That of the law."""
-        return self.inner.structure
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(outputs, values)."""
-        return self.inner.shape
-
-    @property
-    def log_scale(self) -> FloatArray:
-        """Logarithm of the factor of each row."""
-        return self.inner.log_scale
-
-    def _laid(self, theta: FloatArray) -> FloatArray:
-        return self.factors * theta
-
-    def _collected(self, slope: FloatArray, weights: FloatArray) -> FloatArray:
-        return self.factors * slope
-
-    def adjoint_within(self, weights: FloatArray, error: float) -> FloatArray:
-        """Return factors * the law's product, each number within this (absolute) error."""
-        return super().adjoint_within(weights, error / max(1.0, float(self.factors.max())))
-
-    def subset(self, places: IntArray) -> "ScaledOperator":
-        """Return the law of some of the outputs."""
-        return replace(self, inner=self.inner.subset(places))
-
-    def dense(self, columns: IntArray | None = None) -> FloatArray:
-        """Return the rows as an array."""
-        factors = self.factors if columns is None else self.factors[columns]
-        return np.asarray(self.inner.dense(columns) * factors)
-
-    def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
-        """Return L, g and, unless `stride` is 0, H, from the law's own at factors * theta."""
-        inner = self.inner.sums(self.factors * theta, weights, stride)
-        hessian = None
-        if inner.hessian is not None:
-            hessian = self.factors[:, None] * inner.hessian * self.factors
-        return Sums(inner.value, self.factors * inner.slope, hessian)
-
-
-@dataclass(frozen=True, eq=False)
 class SilentOperator(Around):
     """The rows of a law where something is `sent`, in their order, and rows of ones elsewhere.
 
@@ -509,10 +450,6 @@ class KeptOperator(ByBlocks, MappedOperator):
 
     def _collected(self, slope: FloatArray, weights: FloatArray) -> FloatArray:
         return slope[self.cells]
-
-    def possible(self) -> BoolArray:
-        """Say that every output is: noise reaches everywhere."""
-        return np.ones(self.which.size, dtype=np.bool_)
 
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return the squares by FFT where a row is one of the noise; of other rows, its entries."""

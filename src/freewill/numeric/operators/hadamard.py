@@ -168,23 +168,6 @@ class HadamardOperator(Operator):
         linear, square = (self._by_symbol(each * gain * weights) for each in (base, gain))
         return float((np.square(base) * weights).sum()), linear, square
 
-    def gram(self, weights: FloatArray) -> FloatArray:
-        """Return A + B_x + B_x' + C_xx', in O(k^2); C is 0 unless x and x' are of one block.
-
-        The product of two rows i and i' of the matrix is its row i xor i', so that the sums of C
-        over the symbols that support both are those of one transform.
-        """
-        constant, linear, square = self._squares(weights)
-        once = self._supported(linear) + constant / 2
-        gram = np.add.outer(once, once)
-        signed = transformed(square, self.blocks).reshape(self.blocks, -1)
-        for block, sums in enumerate(signed):
-            rows = np.arange(1, len(range(block, self.size, self.blocks)) + 1)
-            both = sums[np.bitwise_xor.outer(rows, rows)]
-            both += np.add.outer(sums[rows], sums[rows])
-            gram[block :: self.blocks, block :: self.blocks] += (both + sums[0]) / 4
-        return np.asarray(gram)
-
     def gram_diagonal(self, weights: FloatArray) -> FloatArray:
         """Return A + 2 B_x + C_xx."""
         constant, linear, square = self._squares(weights)

@@ -166,7 +166,10 @@ class KroneckerOperator(Operator):
     def _pairs(self) -> "KroneckerOperator":
         """The law of pairs of values, whose adjoint is the gram matrix."""
         rows = map(_rows_of, self.factors)
-        return KroneckerOperator([DenseOperator(_outer(own, own)) for own in rows], self.which)
+        squares = (own[:, :, None] * own[:, None, :] for own in rows)
+        # Of no outputs, too, which leave nothing for NumPy to count.
+        pairs = [own.reshape(len(own), own.shape[1] ** 2) for own in squares]
+        return KroneckerOperator(list(map(DenseOperator, pairs)), self.which)
 
     def gram(self, weights: FloatArray) -> FloatArray:
         """Return rows.T @ diag(weights) @ rows: the adjoint of laws of pairs of values."""
@@ -324,12 +327,6 @@ class _Apart(_Step):
 
 def _rows_of(factor: Operator) -> FloatArray:
     return np.ascontiguousarray(factor.dense())
-
-
-def _outer(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return the products of all pairs in each row."""
-    pairs = one.shape[1] * other.shape[1]
-    return (one[:, :, None] * other[:, None, :]).reshape(len(one), pairs)
 
 
 def _joined(join: np.ufunc, tables: Sequence[FloatArray], which: Sequence[IntArray]) -> FloatArray:

@@ -422,10 +422,6 @@ class SharedLaw(ListedMoments):
     ends: IntArray = field(kw_only=True)
     """Where the outputs of each group end."""
 
-    def rows(self, place: int) -> slice:
-        """Return the outputs of a group."""
-        return slice(int(self.ends[place - 1]) if place else 0, int(self.ends[place]))
-
     def powers_by_group(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the second and third moment of s in each group, [group, direction]."""
         starts = np.concatenate([[0], self.ends[:-1]])
@@ -449,8 +445,8 @@ class SharedMoments(ListedMoments):
     @classmethod
     def of(cls, law: SharedLaw, place: int) -> "SharedMoments":
         """Return those of a group."""
-        rows = law.rows(place)
-        own = law.operator.subset(np.arange(rows.start, rows.stop))
+        rows = np.arange(law.ends[place - 1] if place else 0, law.ends[place])
+        own = law.operator.subset(rows)
         made = cls(own, law.theta, None, law, place)
         vars(made).update(mass=law.mass[rows], fitted=law.fitted[rows])
         return made

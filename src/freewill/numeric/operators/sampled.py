@@ -55,21 +55,16 @@ class SampledLaw:
 
     def _calibrated(self, base: FloatArray) -> FloatArray:
         """Return lambda with R'R lambda / N = 1 - R'1 / N, R = a/q, by conjugate gradients."""
-        many, size = self.operator.shape
-        residual = 1 - self.operator.adjoint(1 / (many * base))
-        step, direction = np.zeros(size), residual.copy()
-        square = float(residual @ residual)
-        least = _CLOSE**2 * size
-        for _ in range(_STEPS):
-            if square <= least:
-                break
-            image = self.operator.adjoint(self.operator.forward(direction) / (many * base**2))
-            length = square / float(direction @ image)
-            step += length * direction
-            residual -= length * image
-            square, last = float(residual @ residual), square
-            direction = residual + square / last * direction
-        return step
+        from scipy.sparse.linalg import LinearOperator, cg  # noqa: PLC0415
+
+        law, (many, size) = self.operator, self.operator.shape
+        lack = 1 - law.adjoint(1 / (many * base))
+
+        def square(step: FloatArray) -> FloatArray:
+            return law.adjoint(law.forward(step) / (many * base**2))
+
+        products, least = LinearOperator((size, size), square), _CLOSE * float(np.sqrt(size))
+        return np.asarray(cg(products, lack, rtol=0.0, atol=least, maxiter=_STEPS)[0])
 
     def moments(self, theta: FloatArray, log_ratios: FloatArray | None = None) -> "SampledMoments":
         """Return what a report tells at theta."""

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from freewill.core.types import FloatArray
+from freewill.numeric.solvers.interior import cholesky, reach
 from freewill.numeric.solvers.likelihood import one_blas_thread
-from freewill.numeric.solvers.systems import cholesky, reach
 
 _WORK = 1 << 28
 """Products a Newton step may take; beyond, steps are those of Blahut and Arimoto."""

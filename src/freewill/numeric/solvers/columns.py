@@ -1,6 +1,7 @@
 """Certified maximum likelihood by column generation, for large alphabets with a sparse optimum."""
 
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from freewill.core.types import BoolArray, FloatArray, IntArray, slices
 from freewill.numeric.solvers import interior
+from freewill.numeric.solvers.interior import DenseSystem
 from freewill.numeric.solvers.likelihood import (
     POOR,
     Certificate,
@@ -17,12 +19,11 @@ from freewill.numeric.solvers.likelihood import (
     Status,
     Trace,
     accelerated_em,
-    after_em,
+    em_steps,
     one_blas_thread,
     pulled_inside,
 )
 from freewill.numeric.solvers.quadratic import pivoted_quadratic
-from freewill.numeric.solvers.systems import DenseSystem
 
 _BUDGET = 1 << 30
 """Bytes for the entries of the columns in use; beyond that they are looked up each time."""
@@ -233,9 +234,12 @@ def solve(
     poor = start if start is not None and given.gap > POOR else None
     columns = ColumnPool(likelihood, plane)
     theta, fitted = _start(columns, start if poor is None else None)
-    if poor is not None and _likelier(likelihood, poor, fitted):
-        columns = ColumnPool(likelihood, plane)
-        theta, fitted = _start(columns, start)
+    if poor is not None:
+        # It is taken all the same where it is likelier, pulled inside.
+        inside = likelihood.operator.forward(pulled_inside(poor, _UNIFORM))
+        if likelihood.value(inside) > likelihood.value(fitted):
+            columns = ColumnPool(likelihood, plane)
+            theta, fitted = _start(columns, start)
     if not np.all(fitted > 0):
         uniform = np.full(likelihood.size, 1 / likelihood.size)
         certificate = likelihood.certify(uniform, tolerance)
@@ -290,12 +294,9 @@ def dense_maximum(
     uniform = np.full(likelihood.size, 1 / likelihood.size)
     best = Solution(uniform, Certificate(-np.inf, uniform, np.inf), 0, Status.STALLED)
 
-    def by_interior() -> Solution:
-        system = DenseSystem(likelihood.operator.dense())
-        return interior.solve(likelihood, system, tolerance, max_steps, start)
-
-    by_columns = partial(solve, likelihood, tolerance, max_steps, start, plane)
-    for way in (by_columns, by_interior):
+    run, system = (tolerance, max_steps, start), DenseSystem(likelihood.operator.dense())
+    by_columns = partial(solve, likelihood, *run, plane)
+    for way in (by_columns, partial(interior.solve, likelihood, system, *run)):
         try:
             solution = way()
         except (ArithmeticError, np.linalg.LinAlgError):
@@ -320,12 +321,6 @@ def _certify(
     return fitted, certificate
 
 
-def _likelier(likelihood: Likelihood, start: FloatArray, fitted: FloatArray) -> bool:
-    """Say if a start, pulled inside, is likelier than where p is `fitted`."""
-    inside = likelihood.operator.forward(pulled_inside(start, _UNIFORM))
-    return likelihood.value(inside) > likelihood.value(fitted)
-
-
 def _start(columns: ColumnPool, start: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """Begin on a sparse lattice that makes every output possible, with a few steps of EM."""
     if start is None:
@@ -339,7 +334,8 @@ def _start(columns: ColumnPool, start: FloatArray | None) -> tuple[FloatArray, F
     theta, fitted = _cover(columns, theta)
     if start is not None or not np.all(fitted > 0):
         return theta, fitted
-    theta, fitted, _ = after_em(columns, columns.likelihood.weights, theta, _WARM_UP)
+    steps = em_steps(columns, columns.likelihood.weights, theta)
+    theta, fitted, _ = next(islice(steps, _WARM_UP, None))
     # The columns may be float32, whose products do not keep the sum.
     return theta / theta.sum(), fitted / theta.sum()
 

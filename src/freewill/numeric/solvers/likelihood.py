@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib import import_module
-from itertools import islice
 from threading import Lock
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -160,15 +159,10 @@ def _set_threads(before: Sequence[int], number: int | None = None) -> None:
             continue
         # threadpoolctl lets only one Python thread set OpenBLAS, and ignores the others; but the
         # last to leave need not be the first that entered.
-        _release(library)
+        release = getattr(library, "clear_controlling_thread", lambda **_: None)
+        release(force=True)
         library.set_num_threads(number or had)
-        _release(library)
-
-
-def _release(library: Any) -> None:
-    """Let any Python thread set the number next, where the library cares which one does."""
-    if hasattr(library, "clear_controlling_thread"):
-        library.clear_controlling_thread(force=True)
+        release(force=True)
 
 
 one_blas_thread = _OneThread()
@@ -303,6 +297,30 @@ class Likelihood:
             yield guess
 
 
+@dataclass(frozen=True, eq=False)
+class ScaledLikelihood(Likelihood):
+    """The likelihood of a law each of whose columns has a factor >= 0, as a part of several.
+
+    Of values that report with different probability: if a person with the value x chooses a
+    mechanism with probability c(x), the law of choosing it and reporting y is c(x) P(y | x). Bit
+    sums do not tell how the factors shared the people out: it has no guess.
+    """
+
+    factors: FloatArray
+
+    def sums(self, theta: FloatArray, stride: int) -> Sums:
+        """Return L, g and, unless `stride` is 0, H, from the law's own at factors * theta."""
+        inner = super().sums(self.factors * theta, stride)
+        hessian = inner.hessian
+        if hessian is not None:
+            hessian = self.factors[:, None] * hessian * self.factors
+        return Sums(inner.value, self.factors * inner.slope, hessian)
+
+    def guesses(self) -> Iterator[Guess]:
+        """Yield nothing."""
+        return iter(())
+
+
 def compact(likelihood: Likelihood, entries: int = 1 << 22) -> Likelihood:
     """Hold the rows as one array where that is small, which makes repeated products faster."""
     outputs, size = likelihood.operator.shape
@@ -347,11 +365,6 @@ def em_steps(law: Law, weights: FloatArray, theta: FloatArray) -> Iterator[Itera
         theta = here.theta * here.slope
         # Products by FFT may leave a slope near 0 on its wrong side.
         theta[theta < _DENORMAL] = 0.0
-
-
-def after_em(law: Law, weights: FloatArray, theta: FloatArray, steps: int) -> Iterate:
-    """Return where EM stands after so many steps."""
-    return next(islice(em_steps(law, weights, theta), steps, None))
 
 
 def accelerated_em(law: Law, weights: FloatArray, theta: FloatArray, cycles: int) -> Iterate:

@@ -9,7 +9,7 @@ from scipy.linalg import block_diag, cho_factor, cho_solve, qr
 
 from freewill.core.types import BoolArray, FloatArray, IntArray
 from freewill.numeric.operators.base import Map
-from freewill.numeric.solvers.systems import cholesky, reach
+from freewill.numeric.solvers.interior import cholesky, reach
 
 _MAX_STEPS = 60
 """Three times what either method needs."""

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -49,10 +50,10 @@ from freewill.stats.evidence import (
     names_of,
     refuse_combinations,
 )
+from freewill.stats.functionals import Weights
 from freewill.stats.groups import name_of
 from freewill.stats.information import Estimated, OneStep, Shape, information_at, pulled, split_of
 from freewill.stats.intervals import Intervals, answered, band, intervals_about
-from freewill.stats.weights import Weights
 
 _ROUNDING = 1e-10
 """An error that is less of what is added up is rounding."""
@@ -371,7 +372,9 @@ def choice_aware(
     bases = _bases(evidence, basis)
     exact, separate = gibu(evidence, tolerance, max_steps), Separate(evidence)
     free = _free(model, exact)
-    check = _checked(evidence, exact) if basis is None else None
+    check = None
+    with suppress(EvidenceError):  # where no group can be tested
+        check = check_choice(evidence, start=exact) if basis is None else None
     bases = deviating(bases, check)
     # Solvers look for what is not finite where it may arise, and end there.
     with np.errstate(all="ignore"):
@@ -422,14 +425,6 @@ def choice_law(aware: ChoiceAwareEstimate, bends: bool = True) -> ChoiceLaw:
 def aware_of(fit: OneStep) -> ChoiceAwareEstimate:
     """Return the choice-aware estimate of a fit, to be made once (`fit.once`)."""
     return choice_aware(fit.evidence)
-
-
-def _checked(evidence: Evidence, exact: Estimate) -> ChoiceCheck | None:
-    """Test free choice; None where no group can be tested."""
-    try:
-        return check_choice(evidence, start=exact)
-    except EvidenceError:
-        return None
 
 
 def _doubt(
@@ -574,8 +569,7 @@ class ChoiceOdds:
     @property
     def details(self) -> dict[str, Any]:
         """The same as JSON has it."""
-        names = ("mechanism", "first", "second", "log_odds", "low", "high", "promised", "level")
-        return {**{name: getattr(self, name) for name in names}, "words": self.text}
+        return {**asdict(self), "words": self.text}
 
 
 def choice_odds(fit: OneStep, level: float) -> tuple[ChoiceOdds, ...]:

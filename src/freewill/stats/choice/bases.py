@@ -1,6 +1,7 @@
 """Bases of functions of the value, by which the choice of a mechanism may depend on it."""
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, TypeAlias
 
@@ -110,7 +111,7 @@ def _of_records(alphabet: Any) -> list[Basis]:
     simple = []
     for (name, own), place in zip(alphabet.attributes.items(), places, strict=True):
         lifted = [
-            _of_attributes(f"{name}: {one.name}", one.functions[place], {name})
+            _scaled(f"{name}: {one.name}", one.functions[place], {name})
             for one in ladder(own)[1:]
             if one.size <= _SIMPLE
         ]
@@ -119,12 +120,8 @@ def _of_records(alphabet: Any) -> list[Basis]:
     if len(simple) > 1:
         both = np.hstack([one.functions for one in simple])
         every = {name for one in simple for name in one.attributes}
-        bases.append(_of_attributes(" and ".join(one.name for one in simple), both, every))
+        bases.append(_scaled(" and ".join(one.name for one in simple), both, every))
     return sorted(bases, key=lambda basis: basis.size)
-
-
-def _of_attributes(name: str, functions: FloatArray, attributes: set[str]) -> Basis:
-    return replace(_scaled(name, functions), attributes=frozenset(attributes))
 
 
 def deviating(bases: list[Basis], check: Any) -> list[Basis]:
@@ -306,7 +303,8 @@ def _waves(size: int, count: int) -> tuple[FloatArray, FloatArray]:
     return np.asarray(splines @ axes), np.concatenate([[0.0], rates[1:]])
 
 
-def _scaled(name: str, functions: FloatArray) -> Basis:
+def _scaled(name: str, functions: FloatArray, attributes: Iterable[str] = ()) -> Basis:
     """Centre the functions, and scale them all alike to a variance of 1 on average."""
     centred = functions - functions.mean(axis=0)
-    return Basis(name, centred / np.sqrt(np.sum(centred**2) / len(centred)))
+    scale = np.sqrt(np.sum(centred**2) / len(centred))
+    return Basis(name, centred / scale, frozenset(attributes))

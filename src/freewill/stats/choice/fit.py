@@ -37,9 +37,8 @@ class ChoiceFit:
     """The choice law that one basis makes most likely, and what it is worth.
 
     `spread` is the standard deviation of the logits that the coefficients have a priori, chosen by
-    the reports; `parameters` the coefficients beyond free choice, and `df` how many of them the
-    reports decide. With b the coefficients, n S their information and L the log-likelihood of a
-    person,
+    the reports, and `df` how many coefficients beyond free choice the reports decide. With b the
+    coefficients, n S their information and L the log-likelihood of a person,
 
         criterion = n L - |b|^2 / 2 spread^2 - log det(1 + spread^2 n S) / 2 - [b] log(n) / 2,
 
@@ -50,13 +49,11 @@ class ChoiceFit:
     """
 
     basis: str
-    parameters: int
     df: float
     spread: float
     log_likelihood: float
     criterion: float
     gap: float
-    converged: bool
     choice: FloatArray = field(repr=False)
     theta: FloatArray = field(repr=False)
     coefficients: FloatArray = field(repr=False)
@@ -89,7 +86,6 @@ def fit(
     free: Free,
     near: FloatArray | None = None,
     doubt: float = 0.0,
-    steps: int = _MOST_STEPS,
 ) -> ChoiceFit:
     """Maximise n L - |b|^2 / 2 spread^2 over the coefficients b, and the criterion over the spread.
 
@@ -109,11 +105,11 @@ def fit(
     spread, promised = first_spread(score)
     if spread < _LEAST_SPREAD or promised <= doubt:
         return staying
-    here, damping, converged = first, 0.0, False
+    here, damping = first, 0.0
     if near is not None:
         other = _at(model, basis, basis.coefficients(near @ model.contrasts), free.solution.theta)
         here = max(first, other, key=lambda point: point.value(model.people, spread))
-    for _ in range(steps):
+    for _ in range(_MOST_STEPS):
         before = here
         score = model.score(basis, here.solution.theta, here.choice)
         here, promised, damping = _step(model, basis, here, spread, score, damping)
@@ -124,9 +120,8 @@ def fit(
         wanted = min(wanted, _MOST_SPREAD)
         settled, spread = abs(math.log(wanted / spread)) < _DONE, wanted
         if here is before or (promised < _DONE and settled):
-            converged = promised < _DONE
             break
-    return _result(model, basis, here, spread, score, converged)
+    return _result(model, basis, here, spread, score)
 
 
 def corrected(model: ChoiceModel, fitted: ChoiceFit) -> ChoiceFit:
@@ -298,7 +293,6 @@ def _result(
     point: _Point,
     spread: float = 0.0,
     score: Score | None = None,
-    converged: bool = True,
 ) -> ChoiceFit:
     """Say what a point is worth; a spread of 0 stands for free choice."""
     certificate = point.solution.certificate
@@ -310,13 +304,11 @@ def _result(
         criterion -= math.log(model.people) / 2
     return ChoiceFit(
         basis=basis.name,
-        parameters=basis.size * (model.shares.size - 1),
         df=df,
         spread=spread,
         log_likelihood=certificate.value,
         criterion=criterion,
         gap=certificate.gap,
-        converged=converged,
         choice=point.choice,
         theta=point.solution.theta,
         coefficients=point.coefficients,
@@ -362,46 +354,31 @@ class JointEstimate:
         return moved, covariance / model.people
 
     @property
-    def theta(self) -> FloatArray:
-        """theta_1."""
-        return self._efficient[0][: self.model.size]
-
-    @property
     def coefficients(self) -> FloatArray:
         """b_1, [function, contrast], the constant function first."""
         return self._efficient[0][self.model.size :].reshape(self.near_coefficients.shape)
 
-    @property
-    def covariance(self) -> FloatArray:
-        """C / n of both."""
-        return self._efficient[1]
-
-    def _log_odds(self, place: int) -> tuple[FloatArray, FloatArray]:
-        """Return log(c / (1 - c)) of one mechanism, and its derivatives by the coefficients.
+    @cached_property
+    def _odds(self) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
+        """log(c / (1 - c)) of each mechanism, its derivatives by the coefficients, its errors.
 
         It is eta_m - log(sum of e^eta over the others), however near c is to 0 or 1.
         """
         logits, contrasts = self.model.logits(self.basis, self.coefficients), self.model.contrasts
-        others = np.delete(logits, place, axis=1)
-        moves = contrasts[place] - softmax(others, axis=1) @ np.delete(contrasts, place, axis=0)
-        rows = self.basis.with_constant[:, :, None] * moves[:, None, :]
-        odds = logits[:, place] - logsumexp(others, axis=1)
-        return odds, rows.reshape(self.model.size, -1)
-
-    @cached_property
-    def _odds(self) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
-        """log(c / (1 - c)) of each mechanism, its derivatives by the coefficients, its errors."""
         matrix, every = self.choice_covariance, []
-        for place in range(len(self.model.contrasts)):
-            odds, rows = self._log_odds(place)
+        for place, own in enumerate(contrasts):
+            others = np.delete(logits, place, axis=1)
+            moves = own - softmax(others, axis=1) @ np.delete(contrasts, place, axis=0)
+            rows = self.basis.with_constant[:, :, None] * moves[:, None, :]
+            rows = rows.reshape(self.model.size, -1)
             errors = np.sqrt(np.maximum(np.einsum("xi,ij,xj->x", rows, matrix, rows), 0))
-            every.append((odds, rows, errors))
+            every.append((logits[:, place] - logsumexp(others, axis=1), rows, errors))
         return every
 
     @property
     def choice_covariance(self) -> FloatArray:
         """C / n of the coefficients alone."""
-        return self.covariance[self.model.size :, self.model.size :]
+        return self._efficient[1][self.model.size :, self.model.size :]
 
     def choice_intervals(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper ends for c, [value, mechanism] each.

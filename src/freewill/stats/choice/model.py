@@ -10,11 +10,10 @@ from scipy.special import softmax
 
 from freewill.core.types import FloatArray, refuse_beyond
 from freewill.errors import EvidenceError, ParameterError, several
-from freewill.numeric.operators.around import ScaledOperator
 from freewill.numeric.operators.base import DenseOperator, Map, Operator
 from freewill.numeric.solvers import passes
 from freewill.numeric.solvers.columns import dense_maximum
-from freewill.numeric.solvers.likelihood import Likelihood, Solution
+from freewill.numeric.solvers.likelihood import Likelihood, ScaledLikelihood, Solution
 from freewill.numeric.solvers.passes import Passes
 from freewill.stats.choice.bases import Basis
 from freewill.stats.evidence import Evidence, refuse_nobody, refuse_unheld
@@ -40,8 +39,7 @@ class ChoiceLaw(NamedTuple):
     scale: float
 
 
-@dataclass(frozen=True, eq=False)
-class Score:
+class Score(NamedTuple):
     """What the reports say about the coefficients of a choice, and how surely, with theta unknown.
 
     `slope` is the derivative of the log-likelihood of all people by the coefficients, [function,
@@ -137,9 +135,9 @@ class ChoiceModel:
             plane = self.evidence.alphabet.plane
             solution = dense_maximum(likelihood, self.tolerance, self.max_steps, start, plane)
         else:
-            laws = [ScaledOperator(law, np.ascontiguousarray(chosen)) for law, chosen in pairs]
-            parts = list(map(Likelihood, laws, self.weights))
-            source = Passes.of(parts, self.size, sum(law.shape[0] for law in laws))
+            factors = map(np.ascontiguousarray, choice.T)
+            parts = list(map(ScaledLikelihood, self.operators, self.weights, factors))
+            source = Passes.of(parts, self.size, sum(law.shape[0] for law in self.operators))
             solution = passes.solve(source, self.tolerance, self.max_steps, start)
         return solution._replace(theta=solution.theta / solution.theta.sum())
 

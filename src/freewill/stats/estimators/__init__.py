@@ -1,1 +1,1 @@
-"""Estimators: one method a file, each `f(evidence, ...) -> Estimate`."""
+"""Estimators, each `f(evidence, ...) -> Estimate`: the certified maximum, the paper's methods."""

@@ -13,17 +13,16 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.base import Operator, RowNumbers, Structure, parts_of
 from freewill.numeric.solvers import columns, interior, passes
-from freewill.numeric.solvers.likelihood import OnStep, Solution, Status, compact, one_blas_thread
-from freewill.numeric.solvers.systems import (
+from freewill.numeric.solvers.conjugate import System, conjugate_system
+from freewill.numeric.solvers.interior import (
     CROWD,
-    System,
-    conjugate_system,
     dense_system,
     on_few_lines,
     rows_beside,
     sooner_by_structure,
     structured_system,
 )
+from freewill.numeric.solvers.likelihood import OnStep, Solution, Status, compact, one_blas_thread
 from freewill.stats.estimators.estimate import (
     Estimate,
     Start,
@@ -195,7 +194,8 @@ def _solve(solver: SolverName, evidence: Evidence, run: _Run) -> Solution:
     if solver == "conjugate":
         system: System = conjugate_system(operator)
     elif solver == "interior":
-        structured = on_few_lines(operator) or _records_by_structure(operator)
+        records = all(part.structure == "kronecker" for part in parts_of(operator))
+        structured = on_few_lines(operator) or (records and sooner_by_structure(operator))
         likelihood = compact(likelihood, _SMALL if structured else _DENSE_ENTRIES)
         system = dense_system(operator, likelihood.operator)
     else:
@@ -243,7 +243,8 @@ def _choose_in_memory(evidence: Evidence) -> SolverName:
     if size <= _SHORT and (outputs * size <= _FEW_ENTRIES or structures <= _LINES):
         return "interior"
     if "bits" in structures and outputs > _FEW_REPORTS * size:
-        return _choose_for_bits(size, outputs)
+        other: SolverName = "passes" if size <= _DENSE_VALUES else "conjugate"
+        return "columns" if size > _MANY_VALUES and outputs <= _HELD_COLUMNS else other
     if _beside_a_line(evidence):
         return _choose_on_a_line(evidence, structures)
     if "kronecker" in structures:
@@ -257,17 +258,6 @@ def _choose_for_records(law: Operator) -> SolverName:
     parts, size = parts_of(law), law.shape[1]
     matrix = sum(part.work(pairs=True) for part in parts) + size**3 / 3
     return "interior" if matrix < _PRODUCTS * sum(part.work() for part in parts) else "conjugate"
-
-
-def _records_by_structure(law: Operator) -> bool:
-    records = all(part.structure == "kronecker" for part in parts_of(law))
-    return records and sooner_by_structure(law)
-
-
-def _choose_for_bits(size: int, outputs: int) -> SolverName:
-    if size > _MANY_VALUES and outputs <= _HELD_COLUMNS:
-        return "columns"
-    return "passes" if size <= _DENSE_VALUES else "conjugate"
 
 
 def _choose_on_a_line(evidence: Evidence, structures: set[Structure]) -> SolverName:
@@ -340,13 +330,11 @@ def _weighted(evidence: Evidence, number: Callable[[Operator], RowNumbers]) -> f
     """Return the mean over people of a number of their reports' law, 0 for bits."""
     # Bits have no neighbours, and may be too many to be looked at.
     some = tuple(group for group in evidence.groups if group.light or group.structure != "bits")
-    light = (
-        evidence.light
-        if len(some) == len(evidence.light.groups)
-        else Evidence(evidence.alphabet, some)
-    )
     if not some:
         return 0.0
+    light = evidence.light
+    if len(some) > len(light.groups):
+        light = Evidence(evidence.alphabet, some)
     law, counts = light.operator, np.concatenate([group.counts for group in some])
     parts = zip(law.parts, law.split(counts), strict=True)
     return sum(float((number(part) * each).sum()) for part, each in parts) / evidence.people

@@ -237,25 +237,21 @@ def _invert(group: Group) -> FloatArray:
     if solved is not None:
         return solved
     law = mechanism.law()
-    if law.shape[0] != law.shape[1]:
-        _refuse_singular(law, str(mechanism))
-        return np.asarray(np.linalg.lstsq(law.T, shares)[0])
-    factors, pivots, zero_pivot = dgetrf(law.T)
-    reciprocal_condition, _ = dgecon(factors, np.abs(law).sum(axis=1).max())
+    square = law.shape[0] == law.shape[1]
+    if square:
+        factors, pivots, zero_pivot = dgetrf(law.T)
+        reciprocal_condition, _ = dgecon(factors, np.abs(law).sum(axis=1).max())
     # The exact count of lost directions costs an SVD: only where the cheap test is alarmed.
-    if zero_pivot or reciprocal_condition < SINGULAR:
-        _refuse_singular(law, str(mechanism))
-    return np.asarray(dgetrs(factors, pivots, shares[:, None])[0]).ravel()
-
-
-def _refuse_singular(law: FloatArray, name: str) -> None:
-    lost = lost_directions(law)
-    if lost:
+    alarmed = not square or zero_pivot or reciprocal_condition < SINGULAR
+    if alarmed and (lost := lost_directions(law)):
         raise IdentifiabilityError(
-            f"the law of {name} cannot be inverted: its outputs hold no trace of {lost:,} of "
+            f"the law of {mechanism} cannot be inverted: its outputs hold no trace of {lost:,} of "
             f"{several(len(law), 'direction')} of theta. Use gibu, which uses each mechanism's own "
             f"law."
         )
+    if square:
+        return np.asarray(dgetrs(factors, pivots, shares[:, None])[0]).ravel()
+    return np.asarray(np.linalg.lstsq(law.T, shares)[0])
 
 
 Way = Literal["", "M", "R"]

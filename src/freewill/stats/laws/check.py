@@ -26,14 +26,7 @@ from freewill.stats.evidence import Evidence, by_attribute, names_of, too_small
 from freewill.stats.functionals import checked_level
 from freewill.stats.groups import Group, grouped
 from freewill.stats.information import OneStep, marginal_fits, several_people, split_of
-from freewill.stats.laws.residuals import (
-    LEFT,
-    Crowd,
-    Residuals,
-    all_counts,
-    at_epsilon,
-    epsilon_of,
-)
+from freewill.stats.laws.residuals import LEFT, Crowd, Residuals, all_counts, at_epsilon, epsilon_of
 
 _MOST = 10
 """Departures that are looked for."""
@@ -256,11 +249,9 @@ def sticking_out(evidence: Evidence, explanation: Explained, number: int) -> Sti
     mechanism = evidence.groups[group].mechanism
     outputs = mechanism.output_space.alphabet or evidence.alphabet
     if first.laws[group].counted and mechanism.output_space.alphabet is None:
-        reports = mechanism.outputs()[[output]]
-        if hasattr(mechanism, "shown"):  # a record is read attribute by attribute
-            said = ", ".join(f"{name} {own}" for name, own in mechanism.shown(reports)[0].items())
-        else:
-            (said,) = mechanism.written(reports)
+        (said,) = mechanism.shown(mechanism.outputs()[[output]])
+        if isinstance(said, dict):  # a record is read attribute by attribute
+            said = ", ".join(f"{name} {own}" for name, own in said.items())
     else:
         (said,) = readable(outputs, [output])
     return StickingOut(
@@ -315,10 +306,7 @@ class GroupFit:
         share = f"holds {self.share:.0%} of the information"
         return "; ".join([*self._epsilon_sent, *outputs, share])
 
-    @property
-    def words(self) -> str:
-        """What it sends, in words."""
-        return str(self)
+    words = property(__str__, doc="What it sends, in words.")
 
     @property
     def blame(self) -> str:

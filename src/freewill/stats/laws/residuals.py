@@ -295,7 +295,7 @@ class DrawnLaw(GroupLaw):
         outputs, law = group.mechanism.sampled
         drawn, shares = score(outputs), law.moments(theta).shares
         mean, square = float(shares @ drawn), float(shares @ drawn**2)
-        self.has_epsilon = abs(mean) <= _FAR * np.sqrt(square / len(drawn))
+        self.has_epsilon = bool(abs(mean) <= _FAR * np.sqrt(square / len(drawn)))
         if not self.has_epsilon:
             return
         slope = law.operator.adjoint(law.mass * drawn)

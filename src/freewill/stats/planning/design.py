@@ -192,31 +192,140 @@ class Pairs:
                 return ratio, error
 
 
-@dataclass(frozen=True, eq=False)
-class Distances:
-    """The distance of the maximum likelihood estimate to theta, for any number of people.
+def effective_share(information: Information, rows: FloatArray) -> float:
+    """Return the share of the people on whom the functional rests that rests on fewest."""
+    shape = information.shape(rows, information.influences(rows))
+    return float(shape.effective_people.min(initial=1.0)) / information.people
 
-    E(n) is the mean over simulated surveys, each solved by `gibu`, for n on a ladder; between two
-    steps of it log E is straight in log n. Counts of reports are drawn at once, so that a survey of
-    any size takes as long. Reports that do not repeat are drawn one by one, which takes its time.
-    From some hundred people on E(n) is F(n), the mean over draws to first order (`Projected`),
-    times the ratio of both, which a few simulated surveys tell: each has a distance to first order,
-    too, from the score of its own reports. Not where an estimate rests on fewer than 20 people: F
-    counts on what the few would tell, and most surveys have none of them; there it is simulated.
-    Beyond some number r of people even that takes too long, and the ratio is taken from there,
+
+def between(first: float, second: float, share: float) -> float:
+    """Return what is so far on the way from a number to another: on that of logarithms, if any.
+
+    >>> between(1.0, 100.0, 0.5), between(0.0, 1.0, 0.25)
+    (10.0, 0.25)
+    """
+    if min(first, second) > 0:
+        return float(first * (second / first) ** share)
+    return (1 - share) * first + share * second
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """People with true values from theta, who choose from mechanisms in fixed shares.
+
+    The distance E(n) of the maximum likelihood estimate to theta is the mean over simulated
+    surveys, each solved by `gibu`, for n on a ladder; between two steps of it log E is straight in
+    log n. Counts of reports are drawn at once, so that a survey of any size takes as long. Reports
+    that do not repeat are drawn one by one, which takes its time. From some hundred people on E(n)
+    is F(n), the mean over draws to first order (`Projected`), times the ratio of both, which a few
+    simulated surveys tell: each has a distance to first order, too, from the score of its own
+    reports. Not where an estimate rests on fewer than 20 people: F counts on what the few would
+    tell, and most surveys have none of them; there it is simulated. Beyond some number r of people
+    even that takes too long, and the ratio is taken from there,
 
         E(n) = F(n) (E(r) / F(r))^q,      q = sqrt(r / n),
 
     for errors of first order fall like n^-1/2.
+
+    >>> import freewill as fw
+    >>> ages, theta = fw.Linear(0, 1), np.array([0.5, 0.5])
+    >>> design = Design(ages, (("all", fw.Identity(ages), 1.0),), theta)
+    >>> exact = np.sqrt(0.25 / 40_000 * 2 / np.pi)  # E |share - 1/2|
+    >>> bool(abs(design.expected_emd(40_000, 0.05).mean / exact - 1) < 0.15)
+    True
     """
 
     alphabet: Alphabet
     parts: Parts
     theta: FloatArray
-    information: Information
-    """Of one person, at a theta inside."""
     _samples: dict[tuple[int, bool], Sample] = field(default_factory=dict, init=False, repr=False)
     _pairs: dict[int, Pairs] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def inside(self) -> FloatArray:
+        """Theta, with a hair of the uniform distribution."""
+        return np.asarray((1 - _HAIR) * self.theta + _HAIR / self.theta.size)
+
+    @cached_property
+    def information(self) -> Information:
+        """What one person tells."""
+        parts = [(mechanism, share, name) for name, mechanism, share in self.parts]
+        return information_of(self.alphabet, parts, self.inside, people=1)
+
+    @cached_property
+    def alone(self) -> dict[str, Information]:
+        """What one person of each mechanism tells."""
+        return {
+            name: information_of(self.alphabet, [(mechanism, 1.0, name)], self.inside, people=1)
+            for name, mechanism, _ in self.parts
+        }
+
+    def variances(self, rows: FloatArray) -> FloatArray:
+        """Return h'C h for each row h."""
+        if self.alphabet.size == 1:  # there is nothing to be unsure of
+            return np.zeros(len(rows))
+        return self.information.variances(rows)
+
+    def enough_people(self, rows: FloatArray) -> int:
+        """Return from how many people on no functional rests on few (`Information.shape`)."""
+        if self.alphabet.size == 1:
+            return 0
+        least = effective_share(self.information, rows)
+        return math.ceil(FEW / least) if least < SHARE else 0
+
+    def worth(self, rows: FloatArray) -> dict[str, float]:
+        """Return what one more person of each mechanism is worth, in average people.
+
+        By sum_h u'K_m u / sum_h u'K u with u = C h: what the person takes off the variances of
+        the functionals h together, beside what the average person takes off.
+        """
+        influences = self.information.influences(rows)
+        if not np.isfinite(influences).all():
+            return dict.fromkeys(self.alone, np.nan)
+        whole = float(np.sum(self.information.products(influences) * influences))
+        return {
+            name: float(np.sum(own.products(influences) * influences)) / whole if whole else np.nan
+            for name, own in self.alone.items()
+        }
+
+    def costs(self, rows: FloatArray) -> dict[str, float]:
+        """Return how many times the people each mechanism alone needs, beside no privacy.
+
+        Infinite where one person who tells the truth is enough: all have the same. Not a number for
+        records of several attributes beyond 1,024.
+        """
+        least = true_variance(rows, self.theta)
+        if attributes_of(self.alphabet) and self.alphabet.size > DENSE:
+            # A solve each, for combinations of mechanisms of which most tell of some attributes.
+            return dict.fromkeys(self.alone, np.nan)
+        return {
+            name: float(own.variances(rows).sum()) / least if least else np.inf
+            for name, own in self.alone.items()
+        }
+
+    @cached_property
+    def resolved(self) -> bool:
+        """Whether the reports tell all distributions apart, and values are few enough to look."""
+        few = self.alphabet.size <= DENSE
+        return few and bool(np.isfinite(self.variances(np.eye(self.alphabet.size))).all())
+
+    def expected_emd(self, people: int, accuracy: float = ACCURACY) -> Expected:
+        """Return the expected earth mover's distance of the maximum likelihood estimate to theta.
+
+        By simulated surveys, until the standard error of the mean is `accuracy` of
+        it. Not a number where the reports do not tell all distributions apart.
+        """
+        if not self.resolved or not has_distance(self.alphabet):
+            return UNKNOWN
+        if self.alphabet.size == 1:
+            return Expected(0.0, 0.0, 0.0, 0.0, simulated=False)
+        return self.expected(people, accuracy)
+
+    def needed_for_emd(self, target: float, accuracy: float = ACCURACY) -> int | None:
+        """Return the number of people whose expected distance is the target; None beyond 10^12."""
+        if not self.resolved:
+            return None
+        return 2 if self.alphabet.size == 1 else self.needed(target, accuracy)
 
     def expected(self, people: int, accuracy: float) -> Expected:
         """Return the expected distance for 2 to 10^12 people."""
@@ -355,131 +464,6 @@ class Distances:
                 law = self.theta @ mechanism.law()
                 laws.append(np.maximum(law, 0) / law.sum())
         return laws
-
-
-def effective_share(information: Information, rows: FloatArray) -> float:
-    """Return the share of the people on whom the functional rests that rests on fewest."""
-    shape = information.shape(rows, information.influences(rows))
-    return float(shape.effective_people.min(initial=1.0)) / information.people
-
-
-def between(first: float, second: float, share: float) -> float:
-    """Return what is so far on the way from a number to another: on that of logarithms, if any.
-
-    >>> between(1.0, 100.0, 0.5), between(0.0, 1.0, 0.25)
-    (10.0, 0.25)
-    """
-    if min(first, second) > 0:
-        return float(first * (second / first) ** share)
-    return (1 - share) * first + share * second
-
-
-@dataclass(frozen=True, eq=False)
-class Design:
-    """People with true values from theta, who choose from mechanisms in fixed shares.
-
-    >>> import freewill as fw
-    >>> ages, theta = fw.Linear(0, 1), np.array([0.5, 0.5])
-    >>> design = Design(ages, (("all", fw.Identity(ages), 1.0),), theta)
-    >>> exact = np.sqrt(0.25 / 40_000 * 2 / np.pi)  # E |share - 1/2|
-    >>> bool(abs(design.expected_emd(40_000, 0.05).mean / exact - 1) < 0.15)
-    True
-    """
-
-    alphabet: Alphabet
-    parts: Parts
-    theta: FloatArray
-
-    @cached_property
-    def inside(self) -> FloatArray:
-        """Theta, with a hair of the uniform distribution."""
-        return np.asarray((1 - _HAIR) * self.theta + _HAIR / self.theta.size)
-
-    @cached_property
-    def information(self) -> Information:
-        """What one person tells."""
-        parts = [(mechanism, share, name) for name, mechanism, share in self.parts]
-        return information_of(self.alphabet, parts, self.inside, people=1)
-
-    @cached_property
-    def alone(self) -> dict[str, Information]:
-        """What one person of each mechanism tells."""
-        return {
-            name: information_of(self.alphabet, [(mechanism, 1.0, name)], self.inside, people=1)
-            for name, mechanism, _ in self.parts
-        }
-
-    def variances(self, rows: FloatArray) -> FloatArray:
-        """Return h'C h for each row h."""
-        if self.alphabet.size == 1:  # there is nothing to be unsure of
-            return np.zeros(len(rows))
-        return self.information.variances(rows)
-
-    def enough_people(self, rows: FloatArray) -> int:
-        """Return from how many people on no functional rests on few (`Information.shape`)."""
-        if self.alphabet.size == 1:
-            return 0
-        least = effective_share(self.information, rows)
-        return math.ceil(FEW / least) if least < SHARE else 0
-
-    def worth(self, rows: FloatArray) -> dict[str, float]:
-        """Return what one more person of each mechanism is worth, in average people.
-
-        By sum_h u'K_m u / sum_h u'K u with u = C h: what the person takes off the variances of
-        the functionals h together, beside what the average person takes off.
-        """
-        influences = self.information.influences(rows)
-        if not np.isfinite(influences).all():
-            return dict.fromkeys(self.alone, np.nan)
-        whole = float(np.sum(self.information.products(influences) * influences))
-        return {
-            name: float(np.sum(own.products(influences) * influences)) / whole if whole else np.nan
-            for name, own in self.alone.items()
-        }
-
-    def costs(self, rows: FloatArray) -> dict[str, float]:
-        """Return how many times the people each mechanism alone needs, beside no privacy.
-
-        Infinite where one person who tells the truth is enough: all have the same. Not a number for
-        records of several attributes beyond 1,024.
-        """
-        least = true_variance(rows, self.theta)
-        if attributes_of(self.alphabet) and self.alphabet.size > DENSE:
-            # A solve each, for combinations of mechanisms of which most tell of some attributes.
-            return dict.fromkeys(self.alone, np.nan)
-        return {
-            name: float(own.variances(rows).sum()) / least if least else np.inf
-            for name, own in self.alone.items()
-        }
-
-    @cached_property
-    def resolved(self) -> bool:
-        """Whether the reports tell all distributions apart, and values are few enough to look."""
-        few = self.alphabet.size <= DENSE
-        return few and bool(np.isfinite(self.variances(np.eye(self.alphabet.size))).all())
-
-    @cached_property
-    def distances(self) -> Distances:
-        """The distance to theta for any number of people."""
-        return Distances(self.alphabet, self.parts, self.theta, self.information)
-
-    def expected_emd(self, people: int, accuracy: float = ACCURACY) -> Expected:
-        """Return the expected earth mover's distance of the maximum likelihood estimate to theta.
-
-        By simulated surveys (`Distances`), until the standard error of the mean is `accuracy` of
-        it. Not a number where the reports do not tell all distributions apart.
-        """
-        if not self.resolved or not has_distance(self.alphabet):
-            return UNKNOWN
-        if self.alphabet.size == 1:
-            return Expected(0.0, 0.0, 0.0, 0.0, simulated=False)
-        return self.distances.expected(people, accuracy)
-
-    def needed_for_emd(self, target: float, accuracy: float = ACCURACY) -> int | None:
-        """Return the number of people whose expected distance is the target; None beyond 10^12."""
-        if not self.resolved:
-            return None
-        return 2 if self.alphabet.size == 1 else self.distances.needed(target, accuracy)
 
 
 def true_variance(rows: FloatArray, theta: FloatArray) -> float:

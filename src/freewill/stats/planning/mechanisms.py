@@ -170,7 +170,6 @@ def compare_mechanisms(
     """
     named = _named(mechanisms)
     alphabet = next(iter(named.values())).alphabet
-    _refuse(named, alphabet)
     truth, share = usual(checked_truths(theta, alphabet))
     many, times = whole("people", people, 2), whole("runs", runs)
     surveys: dict[str, Parts] = {name: ((name, one, 1.0),) for name, one in named.items()}
@@ -187,8 +186,8 @@ def compare_mechanisms(
 def _named(mechanisms: Any) -> dict[str, Mechanism]:
     """Return mechanisms by their names."""
     if isinstance(mechanisms, Survey):
-        return dict(mechanisms.mechanisms)
-    if isinstance(mechanisms, Mapping):
+        by_name = dict(mechanisms.mechanisms)
+    elif isinstance(mechanisms, Mapping):
         by_name = dict(mechanisms)
     else:
         listed = list(mechanisms) if isinstance(mechanisms, list | tuple) else []
@@ -201,11 +200,8 @@ def _named(mechanisms: Any) -> dict[str, Mechanism]:
             f"mechanisms={shown(mechanisms)}: expected a survey, or mechanisms by name or in a "
             f"list, at least one."
         )
-    return by_name
-
-
-def _refuse(named: Mapping[str, Mechanism], alphabet: Alphabet) -> None:
-    for name, one in named.items():
+    alphabet = next(iter(by_name.values())).alphabet
+    for name, one in by_name.items():
         if one.alphabet != alphabet:
             raise ParameterError(
                 f"{name!r} is over {one.alphabet} and another over {alphabet}: compare mechanisms "
@@ -214,9 +210,9 @@ def _refuse(named: Mapping[str, Mechanism], alphabet: Alphabet) -> None:
     if alphabet.size > DENSE:
         raise ParameterError(
             f"{alphabet} has {several(alphabet.size, 'value')}: mechanisms are compared up to "
-            f"{DENSE:,}. "
-            f"Compare them on a coarser alphabet."
+            f"{DENSE:,}. Compare them on a coarser alphabet."
         )
+    return by_name
 
 
 def _met(
@@ -279,8 +275,6 @@ def _success(parts: Parts) -> float | None:
 
 def _length(parts: Parts, values: IntArray, rng: np.random.Generator) -> float:
     """Return the mean length of a report as a text of a file."""
-    total = 0.0
-    for _, mechanism, share in parts:
-        texts = mechanism.output_space.texts(mechanism.obfuscate(values, rng)).to_pylist()
-        total += share * float(np.mean([len(text) for text in texts]))
-    return total
+    texts = (one.output_space.texts(one.obfuscate(values, rng)).to_pylist() for _, one, _ in parts)
+    lengths = [float(np.mean([len(text) for text in own])) for own in texts]
+    return sum(share * own for (_, _, share), own in zip(parts, lengths, strict=True))

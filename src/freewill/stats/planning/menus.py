@@ -184,15 +184,12 @@ def _costs_by_variance(alphabet: Alphabet, designs: Designs, rows: FloatArray) -
 
 def _costs_by_emd(alphabet: Alphabet, designs: Designs) -> Cost:
     """Return costs by the distance that some people have who tell the truth."""
-    target = max(
-        design.expected_emd(_PEOPLE, _ACCURACY).mean for design in designs(Identity(alphabet))
-    )
+    truthful = designs(Identity(alphabet))
+    target = max(design.expected_emd(_PEOPLE, _ACCURACY).mean for design in truthful)
 
     def cost(mechanism: Mechanism) -> float:
-        rough = [
-            (design.needed_for_emd(target, _ROUGH) or np.inf, design)
-            for design in designs(mechanism)
-        ]
+        under = designs(mechanism)
+        rough = [(one.needed_for_emd(target, _ROUGH) or np.inf, one) for one in under]
         most = max(needed for needed, _ in rough)
         if not np.isfinite(most):
             return np.inf

@@ -13,15 +13,14 @@ from freewill.core.presented import Presented
 from freewill.core.types import FloatArray, IntArray, numbers
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.mechanisms.asked import JOINED
-from freewill.domain.questionnaire import Questionnaire
-from freewill.domain.survey import Survey
+from freewill.domain.survey import Questionnaire, Survey
 from freewill.errors import ParameterError, SurveyError, closest, several, shown
 from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.estimators.estimate import Estimate
+from freewill.stats.functionals import Weights
 from freewill.stats.information import DENSE, FEW
 from freewill.stats.planning.design import MOST_PEOPLE, REACH, SIZES, Design, needed_for_interval
 from freewill.stats.planning.truths import checked_truths, checked_weights, is_emd
-from freewill.stats.weights import Weights
 
 _USUAL = tuple(size for size in SIZES if 100 <= size <= 10**6)
 _SCREENED = 0.2
@@ -172,7 +171,7 @@ def plan(
         raise SurveyError(f"survey={shown(survey)}: expected a Survey, such as Survey.load reads.")
     if show is not None and not callable(show):
         raise ParameterError(f"show={shown(show)}: expected a function that takes a share, 0 to 1.")
-    survey, shares = combined(survey, shares, checked_shares)
+    survey, shares = combined(survey, shares)
     chosen, many = checked_shares(survey, shares), checked_people(people)
     target = None if target is None else checked_target(target)
     weights, by_emd = checked_weights(of, survey.alphabet, target), is_emd(of)
@@ -366,9 +365,7 @@ def checked_target(target: Any) -> float:
     return float(number)
 
 
-def combined(
-    survey: Survey, shares: Any, checked_shares: Any
-) -> tuple[Survey, Mapping[str, float] | Any]:
+def combined(survey: Survey, shares: Any) -> tuple[Survey, Any]:
     """Return a survey of all combinations that people may choose, and the share of each.
 
     `shares` are those of each question by its name, as a survey of that question alone takes them;

@@ -8,9 +8,8 @@ from freewill.core.types import FloatArray, distribution
 from freewill.domain.alphabets.base import Alphabet, attributes_of, has_distance, raster_of, texts
 from freewill.errors import ParameterError, several, shown
 from freewill.stats.estimators.estimate import Estimate
-from freewill.stats.functionals import functionals_of, weights_of
+from freewill.stats.functionals import Quantiles, Weights, functionals_of, weights_of
 from freewill.stats.information import DENSE
-from freewill.stats.weights import Quantiles, Weights
 
 _WIDE = 0.1
 """Standard deviation of a peak, as a share of the length of each axis."""
