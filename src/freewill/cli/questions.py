@@ -144,12 +144,13 @@ def chosen_mechanisms(texts: Sequence[str], survey: Survey) -> dict[str, str]:
 def parse_shares(texts: Sequence[str], survey: Survey) -> dict[str, dict[str, float]]:
     """Read NAME=WEIGHT, or QUESTION.NAME=WEIGHT, into the shares of each question that is named."""
     weights: dict[str, dict[str, float]] = {}
+    questions = {name and f"{name}.": (name, own) for name, own in questions_of(survey).items()}
+    listed = [f"{head}{name}" for head, (_, own) in questions.items() for name in own.mechanisms]
     named = {
-        f"{question and f'{question}.'}{called}": (question, own, name)
-        for question, own in questions_of(survey).items()
+        f"{head}{called}": (question, own, name)
+        for head, (question, own) in questions.items()
         for called, name in own.names.items()
     }
-    listed = [called for called, (_, _, name) in named.items() if called.endswith(name)]
     for text in texts:
         expected = f"NAME=WEIGHT, such as {listed[0]}=0.5"
         called, weight = parse_pair(text, "--share", expected, least=0)

@@ -104,12 +104,12 @@ def serve(
     change. Other mechanisms start a new round; the evidence of all rounds is added together. A
     report is acknowledged when it is on disk, and counts once however often it is sent. The store
     holds counts by period, the ids of reports, and days; it holds no addresses, no times of day and
-    no order. The first start prints the administrator's token, once: it is needed for estimates and
-    evidence, and to close a survey.
-    `freewill token` makes tokens of other roles. Tokens may also be read from files or from the
-    environment: FREEWILL_ADMIN_TOKEN, FREEWILL_VIEWER_TOKEN and FREEWILL_METRICS_TOKEN hold tokens,
-    and the same names with _FILE the paths of files. Requires `freewill[serve]`; docs/collector.md
-    has the details.
+    no order. Requires `freewill[serve]`; docs/collector.md has the details.
+
+    The first start prints the administrator's token, once: it is needed for estimates and evidence,
+    and to close a survey. `freewill token` makes tokens of other roles. Tokens may also be read
+    from files, or from the environment: FREEWILL_ADMIN_TOKEN, FREEWILL_VIEWER_TOKEN and
+    FREEWILL_METRICS_TOKEN hold tokens; the same names with _FILE at their end hold paths of files.
 
     Example:
 

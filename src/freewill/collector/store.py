@@ -133,7 +133,7 @@ class Store:
         with self.changing():
             head = taken_in(self._database, survey, mended=mended)
             periods = surveys.numbers_of(self._database, own, len(offered))
-            numbers = next(iter(periods.values())) if periods else {}
+            numbers = next(iter(periods.values()), {})
             numbers = numbers or surveys.added(self._database, own, offered, "")
             if sorted(numbers) != sorted({*offered}):
                 raise surveys.not_itself(own)
@@ -309,37 +309,33 @@ class Store:
 
         Within bulks of 128 MiB, drawn at random: what is larger is mixed as far as that goes.
         """
-        for number, width in self._wide():
-            query = "SELECT page FROM pages WHERE mechanism = ? AND page <> ?"
+        for own, survey in self._surveys.items():
             with self._one_at_a_time:
-                pages = [page for (page,) in self._database.rows(query, (number, surveys.OPEN))]
-            secrets.SystemRandom().shuffle(pages)
-            for bulk in slices(len(pages), _TIDY_BYTES // (surveys.page_rows(width) * width)):
-                self._mix(number, width, pages[bulk])
+                periods = surveys.stored_under(self._database, own, survey).periods
+            for period, mechanism in product(periods, survey.mechanisms.values()):
+                if not mechanism.output_space.repeats:
+                    for sign in (1, -1):  # also of what a release has
+                        number = sign * period.numbers[mechanism.id]
+                        self._mix(number, surveys.row_width(mechanism))
         with self.changing():
             self._ids.refresh()
             self._ids.settle()
         with self._one_at_a_time:
             self._database.rewrite()
 
-    def _wide(self) -> Iterator[tuple[int, int]]:
-        """Yield the numbers of all periods, and releases, of reports that do not repeat."""
-        for own, survey in self._surveys.items():
-            with self._one_at_a_time:
-                periods = surveys.stored_under(self._database, own, survey).periods
-            for period, mechanism in product(periods, survey.mechanisms.values()):
-                if not mechanism.output_space.repeats:
-                    for sign in (1, -1):
-                        number = sign * period.numbers[mechanism.id]
-                        yield number, surveys.row_width(mechanism)
-
-    def _mix(self, number: int, width: int, bulk: Sequence[int]) -> None:
-        with self.changing():
-            full, rest = surveys.filled(self._content(number, bulk), width)
-            delete = "DELETE FROM pages WHERE mechanism = ? AND page = ?"
-            self._database.run(delete, [(number, page) for page in bulk])
-            new = surveys.new_pages(number, [*full, rest] if rest else full)
-            self._database.run("INSERT INTO pages VALUES (?, ?, ?)", new)
+    def _mix(self, number: int, width: int) -> None:
+        """Mix all pages of a mechanism but the open one."""
+        query = "SELECT page FROM pages WHERE mechanism = ? AND page <> ?"
+        with self._one_at_a_time:
+            pages = [page for (page,) in self._database.rows(query, (number, surveys.OPEN))]
+        secrets.SystemRandom().shuffle(pages)
+        for bulk in slices(len(pages), _TIDY_BYTES // (surveys.page_rows(width) * width)):
+            with self.changing():
+                full, rest = surveys.filled(self._content(number, pages[bulk]), width)
+                delete = "DELETE FROM pages WHERE mechanism = ? AND page = ?"
+                self._database.run(delete, [(number, page) for page in pages[bulk]])
+                new = surveys.new_pages(number, [*full, rest] if rest else full)
+                self._database.run("INSERT INTO pages VALUES (?, ?, ?)", new)
 
     def _content(self, number: int, pages: Sequence[int]) -> bytes:
         """Return what is in some pages of a mechanism."""

@@ -20,16 +20,12 @@ Role: TypeAlias = Literal["administrator", "viewer", "metrics"]
 Access: TypeAlias = Literal["everyone"] | Role
 """Who may ask for something; the administrator may ask for everything."""
 ROLES: tuple[Role, ...] = get_args(Role)
-_VARIABLES: Mapping[Role, str] = {
-    "administrator": "FREEWILL_ADMIN_TOKEN",
-    "viewer": "FREEWILL_VIEWER_TOKEN",
-    "metrics": "FREEWILL_METRICS_TOKEN",
+_PLACES: Mapping[Role, tuple[str, str]] = {
+    "administrator": ("--token-file", "FREEWILL_ADMIN_TOKEN"),
+    "viewer": ("--viewer-token-file", "FREEWILL_VIEWER_TOKEN"),
+    "metrics": ("--metrics-token-file", "FREEWILL_METRICS_TOKEN"),
 }
-_OPTIONS: Mapping[Role, str] = {
-    "administrator": "--token-file",
-    "viewer": "--viewer-token-file",
-    "metrics": "--metrics-token-file",
-}
+"""The option of a file with a token, and the variable with one."""
 _FOR: Mapping[Access, str] = {
     "administrator": "the administrator",
     "viewer": "viewers and the administrator",
@@ -89,9 +85,9 @@ def sources(files: Mapping[Role, Path | None], environment: Mapping[str, str]) -
     paths: dict[Role, Path] = {}
     given: dict[Role, str] = {}
     owners: dict[str, Role] = {}
-    for role, variable in _VARIABLES.items():
+    for role, (option, variable) in _PLACES.items():
         ways = {
-            _OPTIONS[role]: files.get(role),
+            option: files.get(role),
             f"{variable}_FILE": environment.get(f"{variable}_FILE"),
             variable: environment.get(variable),
         }

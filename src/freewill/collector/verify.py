@@ -107,7 +107,12 @@ def verified(
     number, end = (len(heads), heads[-1]) if heads else (0, FIRST)
     found = Verified(asking.root, number, end, surveys, faults, notes)
     if seen is not None and found.holds:
-        _write_seen(seen, found)
+        content = json.dumps({"collector": asking.root, "number": number, "head": end})
+        try:
+            with whole_file(seen) as part:
+                part.write_text(f"{content}\n", encoding="utf-8")
+        except OSError as error:
+            raise ParameterError(f"{seen} cannot be written: {why(error)}.") from None
     return found
 
 
@@ -193,12 +198,6 @@ def _read_seen(path: Path, root: str) -> tuple[int, str] | None:
     if collector != root:
         raise ParameterError(f"{path} is about {shown(collector)}, and {root} was asked for.")
     return number, head
-
-
-def _write_seen(path: Path, found: Verified) -> None:
-    content = {"collector": found.collector, "number": found.number, "head": found.head}
-    with whole_file(path, error=ParameterError) as part:
-        part.write_text(json.dumps(content) + "\n", encoding="utf-8")
 
 
 class _Here(HTTPRedirectHandler):

@@ -20,9 +20,20 @@ from freewill.domain.guarantees.promises import Guarantee, JointGuarantee
 from freewill.domain.mechanisms.base import Mechanism, is_mechanism
 from freewill.domain.mechanisms.composed import promised, summed
 from freewill.domain.mechanisms.matrix import distance_range
-from freewill.domain.mechanisms.randomised_response import KRR
+from freewill.domain.mechanisms.randomised_response import KRR, Identity
 from freewill.errors import ParameterError, SurveyError, several, shown
 from freewill.numeric.operators.base import DenseOperator
+
+Towards = Literal["any", "protection"]
+_TOWARDS = ("any", "protection")
+_FIELDS = ("epsilon", "towards")
+_TIED = 1 + 1e-9
+"""Factor by which an epsilon may exceed an equal one: those of tables are computed, and rounded
+otherwise on other machines."""
+_MOST = 256
+"""Mechanisms of a menu: each may be announced for each."""
+_SUMS = 1e-9
+"""How far from 1 the shares of a choice law may sum."""
 
 
 @dataclass(frozen=True)
@@ -47,25 +58,23 @@ class Announcement(Mechanism):
     name: ClassVar[str] = "announcement"
 
     @cached_property
-    def _responses(self) -> dict[int, KRR]:
-        """The k-RR over so many choices, by their number."""
-        return {n: KRR(Linear(0, n - 1), self.epsilon) for n in set(map(len, self.reach)) - {1}}
+    def _responses(self) -> dict[int, Any]:
+        """The k-RR over so many choices, by their number; one alone is announced as it is."""
+        lines = {n: Linear(0, n - 1) for n in map(len, self.reach)}
+        return {n: KRR(own, self.epsilon) if n > 1 else Identity(own) for n, own in lines.items()}
 
     def _reports(self, truth: IntArray, rng: np.random.Generator) -> IntArray:
         """Draw for all who chose alike at once."""
         announced = truth.copy()
         for choice, own in enumerate(self.reach):
             who = truth == choice
-            if len(own) > 1:
-                places = np.full(int(who.sum()), own.index(choice))
-                announced[who] = np.array(own)[self._responses[len(own)].obfuscate(places, rng)]
+            places = np.full(int(who.sum()), own.index(choice))
+            announced[who] = np.array(own)[self._responses[len(own)].obfuscate(places, rng)]
         return announced
 
     def _report(self, value: int, source: Source) -> int:
         """Draw from k-RR over the reach; where it is the choice alone, nothing is read."""
         own = self.reach[value]
-        if len(own) == 1:
-            return value
         place: int = self._responses[len(own)].draw(own.index(value), source)
         return own[place]
 
@@ -74,7 +83,7 @@ class Announcement(Mechanism):
         rows = []
         for choice, own in enumerate(self.reach):
             row = [0] * self.alphabet.size
-            odds = [1] if len(own) == 1 else self._responses[len(own)].weights()[own.index(choice)]
+            odds = self._responses[len(own)].weights()[own.index(choice)]
             for place, weight in zip(own, odds, strict=True):
                 row[place] = weight
             rows.append(row)
@@ -106,18 +115,6 @@ class Announcement(Mechanism):
     def guarantee(self) -> Guarantee:
         """Return the LDP of the choice: the largest of all announcements."""
         return Guarantee("ldp", max(map(self.epsilon_of, range(self.alphabet.size))))
-
-
-Towards = Literal["any", "protection"]
-_TOWARDS = ("any", "protection")
-_FIELDS = ("epsilon", "towards")
-_TIED = 1 + 1e-9
-"""Factor by which an epsilon may exceed an equal one: those of tables are computed, and rounded
-otherwise on other machines."""
-_MOST = 256
-"""Mechanisms of a menu: each may be announced for each."""
-_SUMS = 1e-9
-"""How far from 1 the shares of a choice law may sum."""
 
 
 @dataclass(frozen=True)

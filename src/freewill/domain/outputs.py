@@ -1,7 +1,8 @@
 """Output spaces: what a mechanism may report, and how that is checked, counted and stored.
 
-`Symbols` are indices of an output alphabet; `packed_outputs` has reports that are bytes. Arrow is
-imported when a column is first read or written, so that a device gets by with NumPy.
+`Symbols` are indices of an output alphabet, `Hashed` a seed and a bucket; `packed_outputs` has
+reports that are bytes. Arrow is imported when a column is first read or written, so that a device
+gets by with NumPy.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,10 @@ VALUE = "value:"
 """What a text begins with that is a value, as people write it, and neither an index nor a label."""
 LONGEST_NUMBER = 64
 """Bytes within which the numbers of a value are written; longer texts are no value."""
+_INDEX = r"^(0|[1-9][0-9]{0,17})(\.0{1,20})?$"
+"""Decimal digits that fit 64 bits, also as a table of floats writes them."""
+_HASHED = r"^(?P<seed>0|[1-9][0-9]{0,9}):(?P<bucket>0|[1-9][0-9]{0,9})$"
+_FIELDS = ("seed", "bucket")
 
 
 class Reason(StrEnum):
@@ -128,10 +133,6 @@ def arrow() -> tuple[Any, Any]:
     import pyarrow.compute as pc  # noqa: PLC0415
 
     return pa, pc
-
-
-_INDEX = r"^(0|[1-9][0-9]{0,17})(\.0{1,20})?$"
-"""Decimal digits that fit 64 bits, also as a table of floats writes them."""
 
 
 @dataclass(frozen=True)
@@ -276,10 +277,6 @@ class Symbols:
         return f"values of {self.alphabet}"
 
 
-_TEXT = r"^(?P<seed>0|[1-9][0-9]{0,9}):(?P<bucket>0|[1-9][0-9]{0,9})$"
-_FIELDS = ("seed", "bucket")
-
-
 @dataclass(frozen=True)
 class Hashed:
     """A seed below 2^32 and a bucket below `size`.
@@ -370,9 +367,9 @@ class Hashed:
             fields = [pa.nulls(len(column), pa.int64())] * 2
         else:
             texts = column.cast(pa.large_binary())
-            written = pc.match_substring_regex(texts, _TEXT)
+            written = pc.match_substring_regex(texts, _HASHED)
             well_formed = pc.if_else(written, texts, None).cast(pa.large_string())
-            matched = pc.extract_regex(well_formed, _TEXT)
+            matched = pc.extract_regex(well_formed, _HASHED)
             fields = [pc.struct_field(matched, name).cast(pa.int64()) for name in _FIELDS]
         complete = np.asarray(pc.and_(fields[0].is_valid(), fields[1].is_valid()))
         pairs = np.column_stack([np.asarray(pc.fill_null(field, 0)) for field in fields])

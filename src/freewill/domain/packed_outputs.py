@@ -1,4 +1,4 @@
-"""Output spaces of reports that are bytes: a bit for every value, or several parts one by one."""
+"""Output spaces of reports that are bytes: a bit for every value, or outputs of other spaces."""
 
 import math
 from binascii import hexlify, unhexlify

@@ -71,16 +71,13 @@ def parts_in(paths: Iterable[str]) -> Parts:
     for path in paths:
         size = 0 if is_remote(path) else Path(path).stat().st_size
         head = head_of(path)[:_SMALL] if size and format_of(path) in TEXTS else ""
-        if len(head) == _SMALL and (REPORT_ID in head or _changes(head) >= _MANY):
+        # Of sorted reports that repeat, few rows differ from the one before.
+        changes = sum(one != other for one, other in pairwise(head.splitlines()))
+        if len(head) == _SMALL and (REPORT_ID in head or changes >= _MANY):
             digests.add(digest(b"beginning", *_folders(path), head.encode()))
         if size >= _SMALL:
             digests.add(digest(b"%d" % size, *_folders(path), *_pieces(path, size)))
     return frozenset(sorted(digests)[:MOST_PARTS])
-
-
-def _changes(head: str) -> int:
-    """Return how many rows differ from the one before: of sorted reports that repeat, few do."""
-    return sum(one != other for one, other in pairwise(head.splitlines()))
 
 
 def _folders(path: str) -> list[bytes]:

@@ -83,20 +83,14 @@ def _curve(axes: Axes, method: Method, results: Results, mixture: str) -> None:
     people = np.array([*curve])
     mean, deviation = np.array([*curve.values()]).reshape(-1, 2).T
     colour, marker = _PENS.get((method.estimator, method.post), _OTHERS[len(axes.lines) % 4])
-    axes.plot(
-        people,
-        mean,
-        # [IBU]R shares a panel with [IBU]M.
-        marker="v" if (method.estimator, method.way) == ("ibu", "R") else marker,
-        markersize=5.5,
-        markerfacecolor="white" if method.post == "normalise" else colour,
-        # Dashed for combined results, which never are the better ones.
-        linestyle="--" if method.way == "R" else "-",
-        linewidth=2.2 if method == GIBU else 1.6,
-        color=colour,
-        label=method.label,
-        zorder=3 if method == GIBU else 2,
-    )
+    looks: dict[str, Any] = {"color": colour, "label": method.label, "markersize": 5.5}
+    # [IBU]R shares a panel with [IBU]M.
+    looks["marker"] = "v" if (method.estimator, method.way) == ("ibu", "R") else marker
+    looks["markerfacecolor"] = "white" if method.post == "normalise" else colour
+    # Dashed for combined results, which never are the better ones.
+    looks["linestyle"] = "--" if method.way == "R" else "-"
+    width, order = (2.2, 3) if method == GIBU else (1.6, 2)
+    axes.plot(people, mean, linewidth=width, zorder=order, **looks)
     # A logarithmic axis has no place for a band that reaches 0.
     low = np.maximum(mean - deviation, mean / 5)
     axes.fill_between(people, low, mean + deviation, color=colour, alpha=0.15, linewidth=0)

@@ -1,6 +1,5 @@
 """Shares pulled together, as far as the reports leave it open: for values without neighbours."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple
@@ -129,9 +128,15 @@ def shrink(
         "Take a coarser alphabet; fw.gibu has no such limit.",
         ParameterError,
     )
-    fits: list[_Fit] = []
-    for fit in _ladder(evidence, tolerance, limit):
+    fits, start = list[_Fit](), None
+    # From the weakest pull to that of as many people as there are.
+    weakest = _FEWEST * evidence.alphabet.size
+    steps = int(_LADDER * np.log2(max(1.0, evidence.people / weakest))) + 1
+    for step in range(steps):
+        with np.errstate(all="ignore"):
+            fit = _fitted(evidence, weakest * 2 ** (step / _LADDER), tolerance, limit, start)
         fits.append(fit)
+        start = fit.solution.theta
         trace.add(len(fits), fit.solution.certificate.gap, fit.solution.certificate.value)
         best = max(fits, key=lambda each: each.score)
         if not fit.score > best.score - _BEHIND:
@@ -140,17 +145,6 @@ def shrink(
     solution = best.solution._replace(trace=trace.gaps)
     common = described(evidence, solution, "shrink", seconds, unresolved)
     return ShrunkEstimate(**common, strength=best.strength, df=best.df)
-
-
-def _ladder(evidence: Evidence, tolerance: float, limit: int) -> Iterator[_Fit]:
-    """Yield the fits from the weakest pull to that of as many people as there are."""
-    weakest, start = _FEWEST * evidence.alphabet.size, None
-    steps = int(_LADDER * np.log2(max(1.0, evidence.people / weakest))) + 1
-    for step in range(steps):
-        with np.errstate(all="ignore"):
-            fit = _fitted(evidence, weakest * 2 ** (step / _LADDER), tolerance, limit, start)
-        yield fit
-        start = fit.solution.theta
 
 
 def _fitted(

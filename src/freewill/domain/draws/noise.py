@@ -2,6 +2,8 @@
 
 With a = e^-lambda, a step is 0 with probability (1 - a) / (1 + a) and +-(1 + t) else, where
 P(t = j) = (1 - a) a^j. The binary digits of t are independent: digit i is 1 with odds a^(2^i).
+Planar noise is made of two steps and a coin; `steps` and `offsets` draw with an epsilon of its own
+for every row.
 """
 
 import math

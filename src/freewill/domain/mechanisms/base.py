@@ -52,6 +52,10 @@ _FEWEST_EACH = 4
 """Drawn from each value; k values of N outputs lift variances by k / (N - k), a third here."""
 LARGEST_EXPONENT = 1e290
 """Of e^(-epsilon d) at the largest distance d, where logarithms still leave room for sums."""
+_COPIED_BYTES = 1 << 20
+"""Reports of a mechanism up to which they are copied, to stand beside those of others."""
+_MANY = 1000
+"""Rows a mechanism from which on it is sooner to draw those of each by themselves."""
 
 
 class Mechanism(Protocol):
@@ -483,12 +487,6 @@ def of_full_rank(mechanism: Any) -> bool:
     return False
 
 
-_COPIED_BYTES = 1 << 20
-"""Reports of a mechanism up to which they are copied, to stand beside those of others."""
-_MANY = 1000
-"""Rows a mechanism from which on it is sooner to draw those of each by themselves."""
-
-
 class Noisy(Mechanism, Protocol):
     """A mechanism that an epsilon makes, which it also promises.
 
@@ -593,12 +591,11 @@ class Rows:
 
 def row_by_row(mechanisms: "Sequence[Noisy]", outputs: Sequence[Reports]) -> tuple[Rows, Any]:
     """Return rows of mechanisms of one kind, one below the other, and their outputs, checked."""
-    first, alone = mechanisms[0], len(mechanisms) == 1
-    together: Any = outputs[0] if alone else np.concatenate(outputs)
+    first = mechanisms[0]
+    together: Any = outputs[0] if len(mechanisms) == 1 else np.concatenate(outputs)
     checked = first.output_space.checked(together, first.name)
     epsilons = np.array([mechanism.epsilon for mechanism in mechanisms])
-    lengths = [len(checked)] if alone else list(map(len, outputs))
-    which = np.repeat(np.arange(epsilons.size), lengths)
+    which = np.repeat(np.arange(epsilons.size), list(map(len, outputs)))
     return Rows(first.alphabet, epsilons, which, mechanisms.__getitem__), checked
 
 

@@ -1,4 +1,4 @@
-"""Reports about several attributes, attribute by attribute: what laws and marginals share."""
+"""Reports about several attributes, attribute by attribute: for laws and marginals."""
 
 import math
 from collections.abc import Sequence
@@ -13,6 +13,13 @@ from freewill.errors import LawError, several
 from freewill.numeric.operators.base import Operator, StackOperator
 from freewill.numeric.operators.kronecker import KroneckerOperator
 from freewill.numeric.operators.moments import Moments, SharedLaw, SharedMoments
+
+MOST_ROWS = 1 << 22
+"""Outputs of all mechanisms together that are listed, some 32 MiB an attribute."""
+_MOST_DRAWN = 2_048
+"""Records up to which outputs that cannot be listed are drawn."""
+_MOST_ONE = 1 << 20
+"""Outputs of one mechanism that are."""
 
 
 class Said(NamedTuple):
@@ -132,14 +139,6 @@ def product_law(mechanisms: Sequence[Mechanism], outputs: Sequence[Reports]) -> 
     if factored is None:
         raise TypeError("a law that is no product")
     return factored.law()
-
-
-MOST_ROWS = 1 << 22
-"""Outputs of all mechanisms together that are listed, some 32 MiB an attribute."""
-_MOST_DRAWN = 2_048
-"""Records up to which outputs that cannot be listed are drawn."""
-_MOST_ONE = 1 << 20
-"""Outputs of one mechanism that are."""
 
 
 def moments_together(mechanisms: Sequence[Any], theta: FloatArray) -> list[Moments]:

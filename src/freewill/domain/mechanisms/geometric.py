@@ -13,7 +13,7 @@ from freewill.domain.draws.noise import TwoSided, shortened, steps
 from freewill.domain.draws.sources import Source
 from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy, Rows
 from freewill.domain.mechanisms.parameters import checked_positive
-from freewill.numeric.operators.geometric import GeometricOperator
+from freewill.numeric.operators.structures import GeometricOperator
 
 _FLAT = 1e-200
 """A decay that no alphabet is long enough to notice."""

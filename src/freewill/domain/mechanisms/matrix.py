@@ -1,4 +1,4 @@
-"""Laws that are tables of numbers: any law at all, given as a matrix."""
+"""Laws that are tables of numbers: given as a matrix, or computed from parameters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,12 +27,20 @@ _TINY = 2.0**-256
 _ROW_TOLERANCE = 1e-9
 _ROW_ROUNDING = 2.0**-48
 """How far from 1 the sum of a row may be that is left as it is: what dividing it would leave."""
-
-
 _CLEAR = 1e-12
 """Least eigenvalue of A A' over their sum from which no singular value of A is near 1e-10."""
 _RANK_VALUES = 1_000
 """Values up to which a matrix is asked for its rank at once: some milliseconds."""
+LARGEST_TABLE = 2048
+"""Values whose law, 32 MiB, is still computed, held and sent as a table."""
+_LARGEST_EXPONENT = 650.0
+"""Where e^-x, divided by the sum of a row, is still a double with all its digits."""
+_ROUNDING = 2.0**-49
+_ROUNDINGS = 16.0
+"""By how many of these log P(y | x) may be off, besides one for each unit of its exponent: sums of
+positive terms, their quotient and exp, each rounded."""
+_LEAST_EPSILON = 1e-10
+"""Times the least distance: below, rounding would be more than a thousandth of the promise."""
 
 
 def clearly_of_full_rank(squares: FloatArray) -> bool:
@@ -255,18 +263,6 @@ def average(mechanisms: Sequence[Mechanism], people: ArrayLike) -> Mechanism:
         )
     law = sum(share * one.law() for share, one in zip(weights, mechanisms, strict=True))
     return Matrix(first.alphabet, np.asarray(law), reported)
-
-
-LARGEST_TABLE = 2048
-"""Values whose law, 32 MiB, is still computed, held and sent as a table."""
-_LARGEST_EXPONENT = 650.0
-"""Where e^-x, divided by the sum of a row, is still a double with all its digits."""
-_ROUNDING = 2.0**-49
-_ROUNDINGS = 16.0
-"""By how many of these log P(y | x) may be off, besides one for each unit of its exponent: sums of
-positive terms, their quotient and exp, each rounded."""
-_LEAST_EPSILON = 1e-10
-"""Times the least distance: below, rounding would be more than a thousandth of the promise."""
 
 
 class Computed(Tabulated, Protocol):

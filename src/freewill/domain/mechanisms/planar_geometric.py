@@ -32,6 +32,8 @@ _LEAST_DECAY = 1e-290
 """Epsilon times a cell's side at which the sums still fit doubles."""
 _BLOCK = 1 << 21
 """Entries of a law that are looked up at once: 16 MiB."""
+_SINGLE = 64
+_NODES = 20
 
 
 @dataclass(frozen=True)
@@ -329,10 +331,6 @@ def _from_here_on(log_terms: FloatArray, log_tail: FloatArray, axis: int) -> Flo
     terms = np.concatenate([tail, np.flip(log_terms, axis)], axis)
     sums = np.logaddexp.accumulate(terms, axis=axis)
     return np.flip(np.delete(sums, 0, axis), axis)
-
-
-_SINGLE = 64
-_NODES = 20
 
 
 def tail_rule(reach: float, flat: float = 0.0) -> tuple[FloatArray, FloatArray]:

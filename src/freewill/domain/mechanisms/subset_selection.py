@@ -17,7 +17,7 @@ from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.mechanisms.randomised_response import checked_advantage
 from freewill.domain.packed_outputs import Subsets
 from freewill.numeric.operators.moments import Moments, SetChances
-from freewill.numeric.operators.support import BitOperator
+from freewill.numeric.operators.structures import BitOperator
 
 _TELLS_ALL = 150.0
 """Epsilon beyond which nothing changes but numbers that overflow."""

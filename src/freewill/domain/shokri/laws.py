@@ -1,5 +1,10 @@
 """Laws that reach the optimum: the one that tells least, a vertex, and the program of two losses.
 
+The first is the channel of rate-distortion theory: at a beta its outputs' distribution q maximises
+sum_x pi_x log sum_y q_y e^(-beta l(x,y)), a mixture likelihood, so that our own interior point
+finds it with a certificate, where the usual Blahut-Arimoto iteration (EM) crawls. Symmetries shrink
+the problem to orbits.
+
 The last two are linear programs (HiGHS). Their unknowns are columns of a law, one after the other.
 Most guesses never matter, so that each program starts with the nearest ones and adds others as they
 turn out better than the report.
@@ -19,19 +24,6 @@ from freewill.numeric.solvers import interior
 from freewill.numeric.solvers.interior import DenseSystem
 from freewill.numeric.solvers.likelihood import Likelihood, attainable_gap
 
-
-def max_entropy(problem: Problem, quality_loss: float) -> FloatArray:
-    """Return A_xy = q_y e^(-beta l(x,y)) / normaliser, with beta such that E l = Q.
-
-    Among all laws with E l <= Q it has the least mutual information, that is the largest
-    conditional entropy of the value given the output. It is optimal for the adversary's loss too:
-    were some guess z better than y on seeing y, sending z instead of y would lower E l at no more
-    information.
-    """
-    beta = calibrated_beta(problem, quality_loss)
-    return channel(output_distribution(problem, beta), beta, problem.report_loss)
-
-
 _GOLDEN = 0.6180339887498949
 """Multiples of it, modulo 1, spread evenly and never repeat: weights without a pattern."""
 _VIOLATION = 1e-11
@@ -45,6 +37,26 @@ _CLOSE = 1e-8
 _ALL_AT_ONCE = 20_000
 """Pairs of output and guess up to which none is left out."""
 _PRECISE = {"primal_feasibility_tolerance": 1e-10}
+_TOLERANCE = 1e-13
+"""Gap of the output distribution: its square root is what E l may be off by."""
+_NOBODY = 1e-20
+"""Share of people without bearing on the output distribution: far less than its gap."""
+_UNUSED = 1e-11
+"""Weight below which an output only holds what the interior point left there."""
+_LEAST = 5e-324
+_LARGEST_EXPONENT = 700.0
+
+
+def max_entropy(problem: Problem, quality_loss: float) -> FloatArray:
+    """Return A_xy = q_y e^(-beta l(x,y)) / normaliser, with beta such that E l = Q.
+
+    Among all laws with E l <= Q it has the least mutual information, that is the largest
+    conditional entropy of the value given the output. It is optimal for the adversary's loss too:
+    were some guess z better than y on seeing y, sending z instead of y would lower E l at no more
+    information.
+    """
+    beta = calibrated_beta(problem, quality_loss)
+    return channel(output_distribution(problem, beta), beta, problem.report_loss)
 
 
 def vertex(problem: Problem, quality_loss: float) -> FloatArray:
@@ -191,17 +203,6 @@ def _solved(objective: NDArray[np.floating[Any]], quality_loss: float, **program
     if answer.status != 0:
         raise LawError(f"the linear program at quality_loss={quality_loss:g}: {answer.message}")
     return answer
-
-
-_TOLERANCE = 1e-13
-"""Gap of the output distribution: its square root is what E l may be off by."""
-_NOBODY = 1e-20
-"""Share of people without bearing on the output distribution: far less than its gap."""
-_UNUSED = 1e-11
-"""Weight below which an output only holds what the interior point left there."""
-
-_LEAST = 5e-324
-_LARGEST_EXPONENT = 700.0
 
 
 def output_distribution(problem: Problem, beta: float) -> FloatArray:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -252,6 +252,8 @@ def dot_test(operator: Operator, rng: np.random.Generator, tolerance: float = 1e
 class DenseOperator(Operator):
     """Rows held as an array, probabilities unless a log_scale is given; O(outputs * k) a product.
 
+    Logarithms are given beside them where they are known better than the rows say.
+
     >>> operator = DenseOperator(np.array([[0.75, 0.25], [0.25, 0.75]]))
     >>> operator.forward(np.array([0.5, 0.5]))
     array([0.5, 0.5])
@@ -259,11 +261,13 @@ class DenseOperator(Operator):
 
     rows: FloatArray
     log_scale: FloatArray
+    logs: FloatArray | None
 
-    def __init__(self, rows: FloatArray, log_scale: FloatArray | None = None) -> None:
-        object.__setattr__(self, "rows", rows)
+    def __init__(
+        self, rows: FloatArray, log_scale: FloatArray | None = None, logs: FloatArray | None = None
+    ) -> None:
         scale = np.zeros(rows.shape[0]) if log_scale is None else log_scale
-        object.__setattr__(self, "log_scale", scale)
+        vars(self).update(rows=rows, log_scale=scale, logs=logs)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -278,9 +282,14 @@ class DenseOperator(Operator):
         """Return rows.T @ weights."""
         return np.asarray(weights.dot(self.rows))
 
-    def subset(self, places: IntArray) -> "DenseOperator":
+    def subset(self, places: IntArray) -> Self:
         """Return some of the rows."""
-        return DenseOperator(self.rows[places], self.log_scale[places])
+        logs = None if self.logs is None else self.logs[places]
+        return type(self)(self.rows[places], self.log_scale[places], logs)
+
+    def log_dense(self) -> FloatArray:
+        """Return log P(y | x)."""
+        return super().log_dense() if self.logs is None else self.logs
 
     def dense(self, columns: IntArray | None = None) -> FloatArray:
         """Return the rows."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray
+from freewill.core.types import FloatArray, IntArray, slices
 from freewill.numeric.operators.base import (
     DenseOperator,
     Guess,
@@ -18,7 +18,7 @@ from freewill.numeric.operators.base import (
     Sums,
     chosen_rows,
 )
-from freewill.numeric.operators.support import BitOperator, near_gram_map
+from freewill.numeric.operators.structures import BitOperator, near_gram_map
 
 Make = Callable[[Any], Any]
 """Makes the law of some rows, bits or an array: a slice, or their places."""
@@ -52,11 +52,8 @@ class _Blocks(Sequence[Any]):
         return (self.rows + self.each - 1) // self.each
 
     def __getitem__(self, number: Any) -> Any:
-        if isinstance(number, slice):
-            return [self[place] for place in range(*number.indices(len(self)))]
-        if not 0 <= number < len(self):
-            raise IndexError(number)
-        return self.make(slice(number * self.each, min(self.rows, (number + 1) * self.each)))
+        some = list(slices(self.rows, self.each))[number]
+        return list(map(self.make, some)) if isinstance(some, list) else self.make(some)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,18 +120,10 @@ class BlockOperator(StackOperator):
         return bits_of(lambda some: self.parts.make(places[some]), places.size, self.size)
 
 
-@dataclass(frozen=True, eq=False, init=False)
 class ReportRows(DenseOperator):
     """Rows of reports that hardly repeat, as an array: H may be taken from some of them."""
 
     structure: ClassVar[Structure] = "bits"
-    logs: FloatArray | None
-
-    def __init__(
-        self, rows: FloatArray, log_scale: FloatArray | None = None, logs: FloatArray | None = None
-    ) -> None:
-        super().__init__(rows, log_scale)
-        object.__setattr__(self, "logs", logs)
 
     @classmethod
     def of_logs(cls, logs: FloatArray) -> "ReportRows":
@@ -142,15 +131,6 @@ class ReportRows(DenseOperator):
         most = logs.max(axis=1)
         most[np.isneginf(most)] = 0.0
         return cls(np.exp(logs - most[:, None]), most, logs)
-
-    def log_dense(self) -> FloatArray:
-        """Return log P(y | x)."""
-        return super().log_dense() if self.logs is None else self.logs
-
-    def subset(self, places: IntArray) -> "ReportRows":
-        """Return some of the rows."""
-        logs = None if self.logs is None else self.logs[places]
-        return ReportRows(self.rows[places], self.log_scale[places], logs)
 
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H from about one row in `stride`."""

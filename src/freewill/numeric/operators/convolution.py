@@ -255,6 +255,8 @@ class ConvolutionOperator(ByBlocks):
     which: IntArray
     """The kernel of each output; it does not fall."""
     structure: ClassVar[Structure] = "planar"
+    exact: ClassVar[bool] = False
+    """An FFT is accurate relative to its largest entry only."""
 
     @property
     def plane(self) -> tuple[int, int]:
@@ -279,11 +281,6 @@ class ConvolutionOperator(ByBlocks):
         across = (row == 0) | (row == rows - 1)
         aside = (column == 0) | (column == columns - 1)
         return np.asarray(4 * self.which + 2 * across + aside)
-
-    @property
-    def exact(self) -> bool:
-        """No: an FFT is accurate relative to its largest entry only."""
-        return False
 
     @property
     def sharpness(self) -> FloatArray:

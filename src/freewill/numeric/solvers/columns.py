@@ -294,12 +294,9 @@ def dense_maximum(
     uniform = np.full(likelihood.size, 1 / likelihood.size)
     best = Solution(uniform, Certificate(-np.inf, uniform, np.inf), 0, Status.STALLED)
 
-    def by_interior() -> Solution:
-        system = DenseSystem(likelihood.operator.dense())
-        return interior.solve(likelihood, system, tolerance, max_steps, start)
-
-    by_columns = partial(solve, likelihood, tolerance, max_steps, start, plane)
-    for way in (by_columns, by_interior):
+    run, system = (tolerance, max_steps, start), DenseSystem(likelihood.operator.dense())
+    by_columns = partial(solve, likelihood, *run, plane)
+    for way in (by_columns, partial(interior.solve, likelihood, system, *run)):
         try:
             solution = way()
         except (ArithmeticError, np.linalg.LinAlgError):
