@@ -6,6 +6,7 @@ before they are taken.
 """
 
 import inspect
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import chain
@@ -106,6 +107,42 @@ def _has_truth_value(given: Any) -> bool:
 def is_number(value: Any) -> bool:
     """Say whether something is a real number, and no truth value."""
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def checked_number(
+    given: Any, what: str, name: str, fits: Callable[[float], bool], expected: str
+) -> float:
+    """Return a real number as a float after checking that it fits; nothing else does."""
+    try:
+        real = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
+        value = float(given) if real else math.nan
+    except (OverflowError, ValueError):
+        value = math.nan
+    if not fits(value):
+        whose = f" for {name}" if name else ""
+        raise ParameterError(f"{what}={shown(given)}{whose}: must be {expected}")
+    return value
+
+
+def checked_positive(number: Any, what: str, name: str) -> float:
+    """Return a number as a float after checking that it is positive and finite."""
+    return checked_number(number, what, name, is_positive, "a number > 0 and finite.")
+
+
+def checked_whole(
+    number: Any, what: str, name: str, least: int, most: int, why: str, unit: str = ""
+) -> int:
+    """Return a whole number within bounds, for which there is a reason."""
+    wanted = f"a whole number{unit} from {least:,} to {most:,}. {why}"
+    value = checked_number(
+        number, what, name, lambda value: least <= value <= most and value == int(value), wanted
+    )
+    return int(value)
+
+
+def is_positive(number: float) -> bool:
+    """Whether a number is positive and finite."""
+    return 0 < number < math.inf
 
 
 def distribution(theta: ArrayLike, size: int, name: str = "theta") -> FloatArray:

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.domain.alphabets.base import Alphabet, checked_kind
-from freewill.domain.mechanisms.base import Mechanism, needed_beside_epsilon
-from freewill.domain.mechanisms.parameters import checked_quality_loss
+from freewill.domain.mechanisms.base import Mechanism, checked_quality_loss, needed_beside_epsilon
 from freewill.errors import LawError, ParameterError, shown
 
 M = TypeVar("M", bound=Mechanism)

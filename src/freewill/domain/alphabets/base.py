@@ -608,3 +608,23 @@ class Categorical:
 
     def __str__(self) -> str:
         return several(self.size, "label")
+
+
+def checked_alphabet(alphabet: Any, kind: type[Any], name: str, least: int = 2) -> None:
+    """Check that an alphabet is of the kind a mechanism works on and has enough values."""
+    # A class has what a protocol asks for, too.
+    if isinstance(alphabet, type) or not isinstance(alphabet, kind):
+        names = {"Linear": "a Linear alphabet", "Grid": "a Grid"}
+        wanted = names.get(kind.__name__, "an alphabet")
+        raise AlphabetError(f"{name} on {shown(alphabet)}: expected {wanted}.")
+    if alphabet.size < least:
+        raise AlphabetError(f"{name} on an alphabet of one value: it needs at least {least}.")
+
+
+def check_plane(grid: Any, name: str) -> None:
+    """Refuse a grid of a single row or column."""
+    if min(grid.columns, grid.rows) < 2:
+        raise AlphabetError(
+            f"{name} on {grid}: it needs at least 2 columns and 2 rows. For a single row, use "
+            f"Geometric on a Linear alphabet."
+        )

@@ -13,9 +13,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, IntArray, Reports, Spec, distribution, is_number
+from freewill.core.types import (
+    FloatArray,
+    IntArray,
+    Reports,
+    Spec,
+    checked_number,
+    distribution,
+    is_number,
+    is_positive,
+)
 from freewill.domain.alphabets.base import (
     Alphabet,
+    checked_alphabet,
     checked_indices,
     distances,
     encode_values,
@@ -25,7 +35,6 @@ from freewill.domain.alphabets.base import (
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.sources import Source, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
-from freewill.domain.mechanisms.parameters import checked_alphabet, checked_epsilon
 from freewill.domain.outputs import OutputSpace, Symbols, read_texts
 from freewill.errors import AlphabetError, LawError, ParameterError, several, shown
 from freewill.numeric.operators.around import ArrangedOperator
@@ -618,3 +627,39 @@ def stacked_operators(
         else:
             operators += map(kind.operator, mechanisms[these], outputs[these])
     return operators
+
+
+def checked_epsilon(epsilon: Any, name: str, largest: float) -> float:
+    """Return epsilon as a float after checking that it is positive, finite and not too large."""
+    blind = (
+        "> 0. At 0 a report would be full privacy and tell the collector nothing: choose a small "
+        "positive epsilon, or send no report."
+    )
+    value = checked_number(epsilon, "epsilon", name, lambda number: number != 0, blind)
+    # Whoever wrote "0", or went below it, meant full privacy, and never Identity.
+    advice = "For no privacy at all, use Identity."
+    advice = advice if value > 0 else "For full privacy, send no report."
+    wanted = f"a number > 0 and finite (the larger, the less private). {advice}"
+    checked_number(epsilon, "epsilon", name, is_positive, wanted)
+    empty = (
+        f"<= {largest:g}, beyond which no number holds what the noise would need and the promise "
+        f"is empty. For no privacy, use Identity."
+    )
+    return checked_number(epsilon, "epsilon", name, lambda number: number <= largest, empty)
+
+
+def checked_quality_loss(quality_loss: Any, least: float = 0.0) -> float:
+    """Return an expected loss as a float after checking that it is positive and finite."""
+    truth = (
+        f"> {least:g} and finite. At 0, and so close to it, every report would be the truth: for "
+        f"no privacy at all, use Identity."
+    )
+    checked_number(quality_loss, "quality_loss", "", lambda loss: not 0 <= loss <= least, truth)
+    wanted = "a number > 0 and finite, in units of distance (the larger, the more private)."
+    return checked_number(quality_loss, "quality_loss", "", is_positive, wanted)
+
+
+def checked_chance(chance: Any, what: str, name: str) -> float:
+    """Return a probability as a float after checking that it lies strictly between 0 and 1."""
+    wanted = "a number > 0 and < 1. At 0 and at 1 a report would exclude values for sure."
+    return checked_number(chance, what, name, lambda number: 0 < number < 1, wanted)

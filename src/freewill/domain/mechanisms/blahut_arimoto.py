@@ -8,13 +8,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, distribution, frozen
+from freewill.core.types import FloatArray, checked_number, distribution, frozen
 from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.guarantees.logarithms import literal_geo_epsilon
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.leakage import mutual_information
+from freewill.domain.mechanisms.base import checked_quality_loss
 from freewill.domain.mechanisms.matrix import Computed, checked_table
-from freewill.domain.mechanisms.parameters import checked_number, checked_quality_loss
 from freewill.domain.shokri.problem import Problem, symmetries
 from freewill.errors import LawError, ParameterError, shown
 from freewill.numeric.operators.base import DenseOperator

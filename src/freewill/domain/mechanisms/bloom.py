@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
-from freewill.domain.alphabets.base import Alphabet, Linear, texts
+from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec, checked_whole
+from freewill.domain.alphabets.base import Alphabet, Linear, checked_alphabet, texts
 from freewill.domain.draws.chance import Chance, Dyadic
 from freewill.domain.draws.hashing import HASH, buckets_of
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
+from freewill.domain.mechanisms.base import checked_chance
 from freewill.domain.mechanisms.longitudinal import BitSteps, TwoStepBits
-from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance, checked_whole
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Bits, Records
 from freewill.errors import AlphabetError, ParameterError, none_of, several, shown

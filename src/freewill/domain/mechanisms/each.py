@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
-from freewill.domain.alphabets.base import Alphabet
+from freewill.domain.alphabets.base import Alphabet, checked_alphabet
 from freewill.domain.alphabets.product import Product
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee, JointGuarantee
@@ -21,7 +21,6 @@ from freewill.domain.mechanisms.composed import (
     summed,
 )
 from freewill.domain.mechanisms.factored import ByAttribute, Said, product_law, shared_moments
-from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import NOTHING
 from freewill.errors import AlphabetError, ParameterError, SpecError, closest, several, shown

@@ -11,7 +11,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec, is_number, numbers
+from freewill.core.types import (
+    FloatArray,
+    IntArray,
+    PackedBits,
+    Reports,
+    Spec,
+    checked_positive,
+    is_number,
+    numbers,
+)
 from freewill.domain.alphabets.base import Alphabet, Linear, checked_indices
 from freewill.domain.draws.sources import Source, below, checked_source, generator
 from freewill.domain.guarantees.promises import AdversaryLoss, Guarantee
@@ -21,7 +30,6 @@ from freewill.domain.mechanisms.base import (
     held_beside_epsilon,
     needed_beside_epsilon,
 )
-from freewill.domain.mechanisms.parameters import checked_positive
 from freewill.domain.outputs import Symbols
 from freewill.domain.packed_outputs import Records
 from freewill.errors import ParameterError, several, shown

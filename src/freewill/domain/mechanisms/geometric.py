@@ -6,13 +6,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, Reports
+from freewill.core.types import FloatArray, IntArray, Reports, checked_positive
 from freewill.domain.alphabets.base import Linear
 from freewill.domain.draws.chance import Dyadic, precision
 from freewill.domain.draws.noise import TwoSided, shortened, steps
 from freewill.domain.draws.sources import Source
 from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy, Rows
-from freewill.domain.mechanisms.parameters import checked_positive
 from freewill.numeric.operators.structures import GeometricOperator
 
 _FLAT = 1e-200

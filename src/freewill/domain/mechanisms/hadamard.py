@@ -7,13 +7,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, Spec
+from freewill.core.types import BoolArray, FloatArray, IntArray, Reports, Spec, checked_whole
 from freewill.domain.alphabets.base import Alphabet, Linear
 from freewill.domain.draws.chance import Chance, Dyadic, coins, rare
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.mechanisms.base import Noisy, Rows
-from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.mechanisms.randomised_response import checked_advantage
 from freewill.domain.outputs import Symbols
 from freewill.numeric.operators.hadamard import (

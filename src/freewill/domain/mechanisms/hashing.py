@@ -7,14 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, Reports, Spec
+from freewill.core.types import FloatArray, IntArray, Reports, Spec, checked_whole
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.draws.chance import Chance
 from freewill.domain.draws.hashing import HASH, MOST_BUCKETS, SEEDS, buckets_of, supports
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.mechanisms.base import Noisy
-from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.mechanisms.randomised_response import blind_answer, checked_advantage
 from freewill.domain.outputs import Hashed
 from freewill.errors import AlphabetError, shown

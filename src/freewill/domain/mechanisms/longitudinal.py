@@ -30,8 +30,7 @@ from freewill.domain.draws.chance import (
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, Noisy
-from freewill.domain.mechanisms.parameters import checked_epsilon
+from freewill.domain.mechanisms.base import Mechanism, Noisy, checked_epsilon
 from freewill.domain.mechanisms.randomised_response import (
     KRR,
     OUE,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.types import FloatArray, IntArray, Reports, Spec, frozen, numbers
-from freewill.domain.alphabets.base import Alphabet, Linear, distances
+from freewill.domain.alphabets.base import Alphabet, Linear, checked_alphabet, distances
 from freewill.domain.alphabets.product import alphabet_from_spec
 from freewill.domain.draws.sources import Source
 from freewill.domain.draws.tables import Tables, whole_weights
@@ -17,7 +17,6 @@ from freewill.domain.guarantees.epsilon import audit_epsilon
 from freewill.domain.guarantees.logarithms import literal_epsilon
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, Noisy
-from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs import Symbols
 from freewill.errors import LawError, ParameterError, several, shown
 from freewill.numeric.operators.base import DenseOperator

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from freewill.core.progress import progress
-from freewill.core.types import FloatArray, IntArray, Spec, distribution, frozen
+from freewill.core.types import FloatArray, IntArray, Spec, checked_number, distribution, frozen
 from freewill.domain.alphabets.base import Alphabet, distances
 from freewill.domain.guarantees.logarithms import literal_geo_epsilon
 from freewill.domain.mechanisms.matrix import Matrix, NoisyTable
-from freewill.domain.mechanisms.parameters import checked_number
 from freewill.errors import LawError, several
 
 _SAME = 1 + 1e-12

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
+from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec, checked_number
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.draws.chance import Chance, Dyadic
 from freewill.domain.draws.noise import drawn
@@ -14,7 +14,6 @@ from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, brief, of_full_rank
 from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promised, read_inner
-from freewill.domain.mechanisms.parameters import checked_number
 from freewill.domain.packed_outputs import Maybe
 from freewill.numeric.operators.around import SilentOperator
 from freewill.numeric.operators.moments import MixedMoments, Moments

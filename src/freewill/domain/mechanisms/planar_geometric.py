@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from freewill.core.types import FloatArray, IntArray, Reports, slices
+from freewill.domain.alphabets.base import check_plane
 from freewill.domain.alphabets.grid import Grid, offset_counts
 from freewill.domain.draws.chance import Dyadic
 from freewill.domain.draws.noise import LatticeNoise, offsets
 from freewill.domain.draws.sources import Source
 from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy, Rows, row_by_row
-from freewill.domain.mechanisms.parameters import check_plane
 from freewill.errors import ParameterError
 from freewill.numeric.operators.around import KeptOperator, log_sums
 from freewill.numeric.operators.base import DenseOperator, Operator

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from freewill.core.types import FloatArray
+from freewill.domain.alphabets.base import check_plane
 from freewill.domain.alphabets.grid import Grid
 from freewill.domain.mechanisms.matrix import NoisyTable, checked_table
-from freewill.domain.mechanisms.parameters import check_plane
 
 _NODES = 20
 _LONGEST = 12.0

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
-from freewill.domain.alphabets.base import Alphabet
+from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec, checked_number
+from freewill.domain.alphabets.base import Alphabet, checked_alphabet
 from freewill.domain.draws.chance import (
     HALF,
     Chance,
@@ -24,8 +24,7 @@ from freewill.domain.draws.chance import (
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.guarantees.promises import Guarantee
-from freewill.domain.mechanisms.base import Mechanism, Noisy, Rows
-from freewill.domain.mechanisms.parameters import checked_alphabet, checked_chance, checked_number
+from freewill.domain.mechanisms.base import Mechanism, Noisy, Rows, checked_chance
 from freewill.domain.packed_outputs import Bits
 from freewill.errors import IdentifiabilityError, ParameterError, shown
 from freewill.numeric.operators.moments import BitMoments, SetChances

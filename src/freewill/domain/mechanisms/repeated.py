@@ -5,14 +5,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec
+from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec, checked_whole
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.draws.sources import Source
 from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import SPEC_VERSION, Mechanism, brief, is_mechanism
 from freewill.domain.mechanisms.both import OfSameValue
 from freewill.domain.mechanisms.longitudinal import TwoStep
-from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.errors import ParameterError, shown
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.moments import Moments

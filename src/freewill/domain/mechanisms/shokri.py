@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from freewill.core import cache
 from freewill.core.progress import progress, towards
 from freewill.core.types import FloatArray, Spec, distribution, frozen, numbers
-from freewill.domain.alphabets.base import Alphabet, distances, is_line
+from freewill.domain.alphabets.base import Alphabet, checked_alphabet, distances, is_line
 from freewill.domain.guarantees.promises import AdversaryLoss
+from freewill.domain.mechanisms.base import checked_quality_loss
 from freewill.domain.mechanisms.matrix import Matrix, Tabulated
-from freewill.domain.mechanisms.parameters import checked_alphabet, checked_quality_loss
 from freewill.domain.shokri.problem import Problem, fill_free_rows, symmetries
 from freewill.errors import LawError, ParameterError, SpecError, closest, several, shown
 

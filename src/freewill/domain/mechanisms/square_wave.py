@@ -6,10 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from freewill.core.types import FloatArray, Spec
+from freewill.core.types import FloatArray, Spec, checked_whole
 from freewill.domain.alphabets.base import Linear
 from freewill.domain.mechanisms.matrix import LARGEST_TABLE, NoisyTable
-from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.outputs import Symbols
 
 

@@ -5,10 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from freewill.core.types import FloatArray, Spec
+from freewill.core.types import FloatArray, Spec, checked_number
 from freewill.domain.alphabets.base import Linear
 from freewill.domain.mechanisms.matrix import NoisyTable
-from freewill.domain.mechanisms.parameters import checked_number
 
 
 @dataclass(frozen=True)

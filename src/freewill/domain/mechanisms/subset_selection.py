@@ -7,13 +7,20 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from freewill.core.types import FloatArray, IntArray, PackedBits, Reports, Spec, slices
+from freewill.core.types import (
+    FloatArray,
+    IntArray,
+    PackedBits,
+    Reports,
+    Spec,
+    checked_whole,
+    slices,
+)
 from freewill.domain.alphabets.base import Alphabet
 from freewill.domain.draws.chance import Chance, Dyadic, rare
 from freewill.domain.draws.noise import drawn
 from freewill.domain.draws.sources import Source, below
 from freewill.domain.mechanisms.base import Noisy
-from freewill.domain.mechanisms.parameters import checked_whole
 from freewill.domain.mechanisms.randomised_response import checked_advantage
 from freewill.domain.packed_outputs import Subsets
 from freewill.numeric.operators.moments import Moments, SetChances

@@ -14,6 +14,7 @@ from freewill.domain.alphabets.base import (
     Alphabet,
     Categorical,
     Linear,
+    checked_alphabet,
     checked_indices,
     readable,
 )
@@ -25,7 +26,6 @@ from freewill.domain.guarantees.promises import Guarantee
 from freewill.domain.mechanisms.base import Mechanism, brief
 from freewill.domain.mechanisms.composed import checked_inner, inner_spec, promised, read_inner
 from freewill.domain.mechanisms.matrix import checked_law
-from freewill.domain.mechanisms.parameters import checked_alphabet
 from freewill.domain.outputs import Symbols, listed_numbers
 from freewill.domain.packed_outputs import Bits
 from freewill.errors import (
