@@ -195,12 +195,11 @@ export class MapChooser {
     const x = view.left + ((event.clientX - left) / width) * view.wide;
     const y = view.top + ((event.clientY - top) / height) * view.tall;
     const at = this.#cell(x, this.grid.rows - y);
-    if (this.#indexAt(at) < 0) {
-      this.#refused.textContent = TEXTS.value.leftOut;
-      return;
+    if (this.#indexAt(at) < 0) this.#refused.textContent = TEXTS.value.leftOut;
+    else {
+      this.#at = at;
+      this.#choose();
     }
-    this.#at = at;
-    this.#choose();
   }
 
   /** @type {(by: [number, number]) => void} moves the mark and, once there is one, the choice */
@@ -223,7 +222,9 @@ export class MapChooser {
 
   /** @type {(across: number, along: number) => [number, number]} the column and row there, or the nearest on the map */
   #cell(across, along) {
-    const inside = (/** @type {number} */ place, /** @type {number} */ many) => Math.min(Math.max(Math.floor(place), 0), many - 1);
+    const inside = (/** @type {number} */ place, /** @type {number} */ many) => {
+      return Math.min(Math.max(Math.floor(place), 0), many - 1);
+    };
     return [inside(across, this.grid.columns), inside(along, this.grid.rows)];
   }
 

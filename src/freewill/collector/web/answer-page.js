@@ -6,8 +6,7 @@ import { cost } from "../device/budget.js";
 import { explain, explainSurvey } from "../device/explain.js";
 import { Family } from "../device/family.js";
 import { filled } from "../device/figures.js";
-import { Spending } from "./answer-budget.js";
-import { Menu, warning } from "./answer-menu.js";
+import { Menu, Spending, warning } from "./answer-menu.js";
 import { letters, madeBy, promise, protectionName, receiptStep, reportWords } from "./answer-report.js";
 import TEXTS, { OWN, complain, dayText, epsilonText, failed, foreign, nameSaid, questionSaid, show } from "./answer-texts.js";
 import { shown, step, stop, tell, told, valueShown, words } from "./answer-texts.js";
@@ -73,8 +72,7 @@ export class Page {
 
   /** @type {(why: () => void) => void} */
   #stop(why) {
-    this.#again = why;
-    why();
+    (this.#again = why)();
   }
 
   /** @type {(asked: any, words: Child) => Child[]} with the place of the question among all */
@@ -95,11 +93,6 @@ export class Page {
     if (!spending.node.isConnected) box.replaceChildren(spending.node);
   }
 
-  /** @returns {string | null} why nothing may be drawn */
-  get #beyond() {
-    return this.#spending?.beyond ?? null;
-  }
-
   /** @param {number} [number] of the question, from 0 */
   value(number = 0) {
     this.#again = () => this.value(number);
@@ -111,13 +104,12 @@ export class Page {
     const [then, go] = asked.same === null ? [say.next, () => this.protection(number)] : this.#onward(number);
     const next = make("button", { type: "submit", class: "main" }, then);
     const quit = () => {
-      if (this.#unagreed(number) !== null) {
-        tell(TEXTS.about.missing);
-        byId("consent").focus();
-        return;
+      if (this.#unagreed(number) === null) {
+        asked.silent = true;
+        return this.#onward(number)[1]();
       }
-      asked.silent = true;
-      this.#onward(number)[1]();
+      tell(TEXTS.about.missing);
+      byId("consent").focus();
     };
     const back = number > 0 ? button(TEXTS.protection.back, () => this.value(number - 1)) : null;
     const silent = this.several && silence !== null ? button(TEXTS.several.silent, () => attempted(quit)) : null;
@@ -198,7 +190,7 @@ export class Page {
 
   #drawn() {
     // Said beside the sum; the device would refuse it, too.
-    if (this.#beyond !== null) byId("spent").scrollIntoView();
+    if (this.#spending?.beyond) byId("spent").scrollIntoView();
     else this.#draw().catch(failed);
   }
 
@@ -220,7 +212,7 @@ export class Page {
     const buttons = make("div", { class: "row" }, draw, button(say.back, () => this.value(number)));
     const last = number + 1 === this.#asked.length;
     const once = last ? make("p", { class: "quiet" }, say.once) : make("p", { class: "check" }, same, label);
-    const choose = form(menu, go, () => menu.missing ?? (last ? this.#beyond : null), once, buttons);
+    const choose = form(menu, go, () => menu.missing ?? (last ? (this.#spending?.beyond ?? null) : null), once, buttons);
     for (const event of ["input", "change"]) choose.addEventListener(event, () => this.#spend());
     const about = this.several ? make("p", {}, shown(questionSaid(survey, asked.name))) : null;
     this.at = show(step(this.#placed(asked, say.heading), about, make("p", {}, say.yours, asked.shown), choose), 1);
@@ -312,10 +304,7 @@ export class Page {
     status.textContent = TEXTS.report.sending;
     try {
       const outcome = await this.way.send((text) => (status.textContent = text));
-      if ("answer" in outcome) {
-        this.receipt("heading", outcome.answer);
-        return;
-      }
+      if ("answer" in outcome) return this.receipt("heading", outcome.answer);
       complain(status, outcome.failed, foreign(outcome.error), foreign(outcome.advice));
       press.textContent = TEXTS.report.again;
     } catch (error) {

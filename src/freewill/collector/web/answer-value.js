@@ -128,10 +128,7 @@ class LineChooser {
 
   #typed() {
     const given = this.number.value.trim();
-    if (given !== "" || this.number.validity.badInput) {
-      this.#take(given === "" ? NaN : Number(given), false);
-      return;
-    }
+    if (given !== "" || this.number.validity.badInput) return this.#take(given === "" ? NaN : Number(given), false);
     this.#fault.textContent = "";
     this.#show(null);
   }

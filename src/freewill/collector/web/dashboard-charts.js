@@ -142,10 +142,8 @@ export function reach(point, low, high, look) {
  * @param {string} words what it shows, for those who do not see it
  */
 export async function draw(place, figure, words) {
-  if (globalThis.Plotly === undefined) {
-    place.textContent = `The library that draws charts is missing: pip install "freewill[serve]". ${words}`;
-    return;
-  }
+  const missing = `The library that draws charts is missing: pip install "freewill[serve]". ${words}`;
+  if (globalThis.Plotly === undefined) return void (place.textContent = missing);
   place.setAttribute("role", "img");
   place.setAttribute("aria-label", words);
   place.style.height = `${figure.height}px`;

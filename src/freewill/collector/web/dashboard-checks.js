@@ -28,10 +28,8 @@ export function checkWords(name, check) {
   const made = [sign(outcome(check)), paragraph("", sentence(check.verdict))];
   if (check.advice) made.push(todo(...withCode(check.advice)));
   if (check.groups?.length) made.push(groups(name, check));
-  for (const [left, why] of Object.entries(check.left_out ?? {})) {
-    made.push(paragraph("quiet small", `${left}: not tested, ${why}`));
-  }
-  return made;
+  const left = Object.entries(check.left_out ?? {});
+  return [...made, ...left.map(([name, why]) => paragraph("quiet small", `${name}: not tested, ${why}`))];
 }
 
 /** @param {string} text in which code stands between backquotes */
@@ -68,15 +66,11 @@ export function certificateWords({ status, certificate, gap, advice, unresolved,
     paragraph("quiet", `Gap ${gapFigure(gap)}, per person and as a logarithm. ${about}`),
   ];
   if (advice) made.push(paragraph("", advice));
-  if (unresolved) {
-    const among = confounded ? ` among ${confounded}` : "";
-    const words =
-      `${several(unresolved, "direction", "directions")} of the distribution${among} without a ` +
-      "trace in these reports: other distributions explain them as well, however many people " +
-      "answer. Offer a mechanism that tells these values apart.";
-    made.push(todo(words));
-  }
-  return made;
+  const among = confounded ? ` among ${confounded}` : "";
+  const words =
+    `${several(unresolved ?? 0, "direction", "directions")} of the distribution${among} without a trace in these reports: ` +
+    "other distributions explain them as well, however many people answer. Offer a mechanism that tells these values apart.";
+  return unresolved ? [...made, todo(words)] : made;
 }
 
 /** @param {Record<string, any>} checks one word for both */

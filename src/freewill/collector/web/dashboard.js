@@ -3,13 +3,11 @@
  */
 
 import { Collector, Live, RefusedError } from "./dashboard-api.js";
+import { Cross, Plan, Trend } from "./dashboard-cards.js";
 import { LIGHT, Chart, draw, onTheme, png, theme } from "./dashboard-charts.js";
 import { certificateWords, checkWords, sign, together } from "./dashboard-checks.js";
-import { Cross } from "./dashboard-cross.js";
 import { estimateFigure } from "./dashboard-estimate.js";
 import { choicesTables, moment, peopleFigure, peopleNote, peopleSummary, peopleTable, releaseWords } from "./dashboard-people.js";
-import { Plan } from "./dashboard-plan.js";
-import { Trend } from "./dashboard-trend.js";
 import { count, figure, gapFigure, halves, largest, offer, paragraph, sentence, several } from "./dashboard-words.js";
 import { sharesTable, shortened, summary } from "./dashboard-words.js";
 import { byId, make } from "./parts.js";

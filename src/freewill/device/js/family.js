@@ -72,7 +72,7 @@ export class Family extends Mechanism {
 
   /** @type {(level: number) => number} the epsilon of a level */
   epsilonAt(level) {
-    const [low, high] = this.#range;
+    const [, high] = this.#range;
     const [start, each, scale] = this.#decimals;
     const epsilon = (start + level * each) / scale;
     // The upper end itself, where rounding alone has missed it.

@@ -131,14 +131,9 @@ function quoted(text) {
 export function float(value) {
   const [mantissa, power] = value.toExponential().split("e");
   const exponent = Number(power);
-  if (exponent < -4 || exponent >= 16) {
-    return `${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
-  }
-  const sign = mantissa.startsWith("-") ? "-" : "";
-  const digits = mantissa.replace("-", "").replace(".", "");
-  if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
-  const padded = digits.padEnd(exponent + 1, "0");
-  return `${sign}${padded.slice(0, exponent + 1)}.${padded.slice(exponent + 1) || "0"}`;
+  const sign = exponent < 0 ? "-" : "+";
+  if (exponent < -4 || exponent >= 16) return `${mantissa}e${sign}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  return Number.isInteger(value) ? `${value}.0` : String(value);
 }
 
 const PRIMES = firstPrimes(64);

@@ -32,7 +32,7 @@ export function chancesFrom(mechanism, index) {
   if (silence) return chancesFrom(inner, index);
   if (kind === "silent" || draws === "bloom") return null;
   if (kind === "geometric") return geometric(alphabet, epsilon, index);
-  if (kind === "planar-geometric") return planarLaw(mechanism).from(index);
+  if (kind === "planar-geometric") return planarLaw(mechanism).chances(index);
   const pair = pairOf(mechanism);
   if (pair) return named(mechanism, pair, index);
   if (rows?.length) return normalised(Float64Array.from(rows[index]));
@@ -122,23 +122,14 @@ class PlanarLaw {
     return this.tables[edge][Math.abs(row - own)][Math.abs(there - column)] / this.whole;
   }
 
-  /** @type {(index: number) => Float64Array} what falls on a cell that is left out is reported as the nearest that is kept */
-  from(index) {
+  /** @type {(from?: number) => Float64Array} the chance of each cell to be reported from one or, without one, from itself */
+  chances(from = undefined) {
     const { grid } = this;
     const chances = new Float64Array(grid.size);
     for (let place = 0; place < grid.columns * grid.rows; place += 1) {
-      chances[grid.nearest(place)] += this.chance(grid.placeOf(index), place);
-    }
-    return chances;
-  }
-
-  /** @returns {Float64Array} the chance of each cell to be reported as itself */
-  truths() {
-    const { grid } = this;
-    const chances = new Float64Array(grid.size);
-    for (let place = 0; place < grid.columns * grid.rows; place += 1) {
+      // What falls on a cell that is left out is reported as the nearest that is kept.
       const index = grid.nearest(place);
-      chances[index] += this.chance(grid.placeOf(index), place);
+      chances[index] += this.chance(grid.placeOf(from ?? index), place);
     }
     return chances;
   }
@@ -155,7 +146,7 @@ function planarLaw(mechanism) {
 }
 
 /** @type {(mechanism: any) => number[]} the least, mean and largest chance that planar noise stays in its cell */
-export const planarTruths = (mechanism) => leastMeanMost(planarLaw(mechanism).truths());
+export const planarTruths = (mechanism) => leastMeanMost(planarLaw(mechanism).chances());
 
 /** @type {(chances: Float64Array) => number[]} */
 export function leastMeanMost(chances) {
