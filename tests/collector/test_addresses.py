@@ -188,7 +188,7 @@ def test_days_that_cut_a_week_or_are_none_are_refused_with_those_there_are(by_we
             "to=2026-11-03": "within a period",
             "to=2026-11-01": "nobody",
             "from=yesterday": "from='yesterday'",
-            "from=2026-11-02&from=2026-11-09": "from=",
+            "from=2026-11-02&from=2026-11-09": "'from' was given twice",
             "until=2026-11-08": "'until'",
         }.items():
             for what in ("estimate", "table", "evidence"):

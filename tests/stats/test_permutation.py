@@ -104,12 +104,13 @@ def test_scores_that_are_drawn_have_the_variance_of_the_theory():
     variance = 4000 * float(weights[0] @ moments.product(weights[0]))
     for draw in (
         permutation._by_law(group, weights, PEAK),
-        permutation._normal([(group, weights)], PEAK),
+        permutation._normal([(0, group)], PEAK, [weights]),
     ):
         scores = draw(rng, 4000)[:, 0]
         assert abs(scores.mean()) < 4 * np.sqrt(variance / 4000)
         assert scores.var() == pytest.approx(variance, rel=0.1)
-    exchanged = permutation._exchanged([(group, -weights), (group, weights)], PEAK)
+    both = [(0, group), (1, group)]
+    exchanged = permutation._exchange(both, PEAK, [-weights, weights]).of_two
     # Of 8,000 people half are drawn, without replacement, with weights of 2.
     assert exchanged(rng, 4000)[:, 0].var() == pytest.approx(2 * variance, rel=0.1)
 

@@ -270,7 +270,7 @@ def _drawn(
     names = [*chain.from_iterable(columns.values()), *choosing.columns.values(), *epsilon]
     given = dict(zip(names, read_columns(path, names, texts), strict=True))
     values, kept = _encoded(columns, given, survey, drop_outside)
-    given = {name: column[kept] for name, column in given.items()}
+    given = {name: given[name][kept] for name in (*choosing.columns.values(), *epsilon)}
     chosen = {
         question: choosing.used(question, own, given, values.size, rng)
         for question, own in questions.items()
@@ -279,16 +279,19 @@ def _drawn(
     which = np.zeros(values.size, dtype=np.int64)
     for question, own in questions.items():
         combined = which * len(own.mechanisms) + chosen[question]
-        which = np.unique(combined, return_inverse=True)[1]
-    parts = []
-    for person in np.unique(which, return_index=True)[1].tolist():
+        which = (np.cumsum(np.bincount(combined) > 0) - 1)[combined]
+    # Of all who chose alike, any one tells what they chose.
+    anyone = np.zeros(which.max() + 1, dtype=np.int64)
+    anyone[which] = np.arange(which.size)
+    which, parts = which[order], []
+    for number, person in enumerate(anyone.tolist()):
         picked = {name: [*own.mechanisms][chosen[name][person]] for name, own in questions.items()}
         mechanism: Any = (
             survey.chosen(picked)
             if isinstance(survey, Questionnaire)
             else survey.mechanisms[picked[""]]
         )
-        who = order[which[order] == which[person]]
+        who = order[which == number]
         more = {}
         if epsilon and mechanism.chooses_epsilon:
             more["epsilon"] = given[epsilon[0]][who]

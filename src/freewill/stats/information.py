@@ -287,10 +287,16 @@ def information_at(evidence: Evidence, theta: FloatArray) -> Information:
 
 
 def moments_of(groups: Sequence[Group], theta: FloatArray) -> tuple[Moments, ...]:
-    """Return what a report of each group tells at theta; groups whose laws share much, together."""
-    plain = [one for one in groups if one.mechanism.public() is None and one.chosen is None]
-    together = moments_together([one.mechanism for one in plain], theta)
-    own = dict(zip(map(id, plain), together, strict=True))
+    """Return what a report of each group tells at theta; of those about records, together."""
+    records = [
+        one
+        for one in groups
+        if attributes_of(one.mechanism.alphabet)
+        and one.mechanism.public() is None
+        and one.chosen is None
+    ]
+    moments = moments_together([one.mechanism for one in records], theta) if records else []
+    own = dict(zip(map(id, records), moments, strict=True))
     return tuple(own.get(id(one)) or one.moments(theta) for one in groups)
 
 

@@ -92,22 +92,30 @@ def redrawn(sides: tuple[Side, Side], theta: FloatArray) -> list[Draw]:
     normal; and nothing is drawn where all would be, for then a formula has it.
     """
     # The smaller body is drawn, so that it does not matter which was named first.
-    larger, drawn = sorted(sides, key=lambda side: _size(side[0]), reverse=True)
-    groups = [
-        {group.mechanism.id: (group, weights) for group in body.groups}
-        for body, weights in (larger, drawn)
-    ]
+    bodies, weights = zip(*sorted(sides, key=_size, reverse=True), strict=True)
     draws, normal = list[Draw](), True
-    for name in sorted({*groups[0], *groups[1]}):
-        own = [some[name] for some in groups if name in some]
-        draw = _exchanged(own, theta) if len(own) == 2 else _by_law(*own[0], theta)
+    for _, own in sorted(_by_mechanism(bodies).items()):
+        (place, group), *others = own
+        draw = None if others else _by_law(group, weights[place], theta)
+        if others and (together := _exchange(own, theta, weights)) is not None:
+            draw = together.of_two
         normal &= draw is None
-        draws.append(draw or _normal(own, theta))
+        draws.append(draw or _normal(own, theta, weights))
     return [] if normal else draws
 
 
-def _size(body: Evidence) -> tuple[int, list[Any]]:
+def _by_mechanism(bodies: Sequence[Evidence]) -> dict[str, list[tuple[int, Group]]]:
+    """Return the groups of each mechanism, each with the place of its body."""
+    by_id: dict[str, list[tuple[int, Group]]] = {}
+    for place, body in enumerate(bodies):
+        for group in body.groups:
+            by_id.setdefault(group.mechanism.id, []).append((place, group))
+    return by_id
+
+
+def _size(side: Side) -> tuple[int, list[Any]]:
     """Return what orders two bodies: their people, and else their counts."""
+    body = side[0]
     return body.people, [group.counts.tolist() for group in body.groups if group.light]
 
 
@@ -115,30 +123,6 @@ def _scored(operator: Operator, theta: FloatArray, weights: FloatArray) -> Float
     """Return w (a / p - 1) of each output, in rows."""
     products = np.stack([operator.forward(row) for row in weights], axis=1)
     return np.asarray(products / operator.forward(theta)[:, None] - weights.sum(axis=1))
-
-
-def _exchanged(own: list[tuple[Group, FloatArray]], theta: FloatArray) -> Draw | None:
-    """Return draws of who belongs to the second body; None for too many kinds of reports."""
-    (larger, less), (drawn, more) = own
-    many = larger.people + drawn.people >= _MOST_PEOPLE or larger.rows + drawn.rows > _ROWS
-    # Those who made other public choices cannot be exchanged.
-    if many or larger.public is not None or not (larger.light and drawn.light):
-        return None
-    # What both bodies reported is drawn once.
-    both = grouped(larger.mechanism, [(group.outputs, group.counts) for group, _ in own])
-    counts: IntArray = both.counts
-    scored = _scored(both.operator, theta, np.concatenate([more - less, less]))
-    moved, fixed = np.split(scored, 2, axis=1)
-    rest = counts @ fixed
-    # One cell after the other, or person by person.
-    many_each = counts.sum() > _PEOPLE * counts.size
-    method: Literal["marginals", "count"] = "marginals" if many_each else "count"
-
-    def draw(rng: np.random.Generator, many: int) -> FloatArray:
-        chosen = rng.multivariate_hypergeometric(counts, drawn.people, size=many, method=method)
-        return np.asarray(chosen @ moved + rest)
-
-    return draw
 
 
 def _by_law(group: Group, weights: FloatArray, theta: FloatArray) -> Draw | None:
@@ -158,13 +142,15 @@ def _by_law(group: Group, weights: FloatArray, theta: FloatArray) -> Draw | None
     return draw
 
 
-def _normal(own: list[tuple[Group, FloatArray]], theta: FloatArray) -> Draw:
+def _normal(
+    own: Sequence[tuple[int, Group]], theta: FloatArray, weights: Sequence[FloatArray]
+) -> Draw:
     """Return normal draws, with the covariance sum of n_i w_i K w_i'."""
     covariance = np.zeros(())
-    for group, weights in own:
-        moments = group.moments(theta)
-        through = np.stack([moments.product(row) for row in weights], axis=1)
-        covariance = covariance + group.people * weights @ through
+    for place, group in own:
+        moments, rows = group.moments(theta), weights[place]
+        through = np.stack([moments.product(row) for row in rows], axis=1)
+        covariance = covariance + group.people * rows @ through
     return normal(covariance)
 
 
@@ -207,6 +193,16 @@ class _Exchange(NamedTuple):
         tables = self.by_people(rng, many) if self.by_person else self.by_cells(rng, many)
         return np.asarray(np.matmul(tables.swapaxes(0, 1), self.scored).swapaxes(0, 1))
 
+    def of_two(self, rng: np.random.Generator, many: int) -> FloatArray:
+        """Return sums of the scores of two bodies together, [draw, score]."""
+        # One cell after the other, or person by person.
+        many_each = self.counts.sum() > _PEOPLE * self.counts.size
+        method: Literal["marginals", "count"] = "marginals" if many_each else "count"
+        people = int(self.people[1])
+        chosen = rng.multivariate_hypergeometric(self.counts, people, size=many, method=method)
+        fixed, moved = self.scored[0], self.scored[1] - self.scored[0]
+        return np.asarray(chosen @ moved + self.counts @ fixed)
+
     def by_people(self, rng: np.random.Generator, many: int) -> IntArray:
         """Return counts, [draw, period, output]: people in any order fill the periods."""
         shape = self.people.size, self.counts.size
@@ -225,11 +221,10 @@ class _Exchange(NamedTuple):
     def by_cells(self, rng: np.random.Generator, many: int) -> IntArray:
         """Return the same: each period in turn takes its people from those who are left."""
         tables = np.empty((many, self.people.size, self.counts.size), dtype=np.int64)
-        method: Literal["marginals"] = "marginals"
         for table in tables:
             left = self.counts
             for row, people in zip(table[:-1], self.people, strict=False):
-                row[:] = rng.multivariate_hypergeometric(left, people, method=method)
+                row[:] = rng.multivariate_hypergeometric(left, people, method="marginals")
                 left = left - row
             table[-1] = left
         return tables
@@ -248,12 +243,8 @@ def redrawn_tables(
     more than a tenth, where draws take too long, and where all mechanisms have so many people that
     a formula has it.
     """
-    by_id: dict[str, list[tuple[int, Group]]] = {}
-    for period, body in enumerate(bodies):
-        for group in body.groups:
-            by_id.setdefault(group.mechanism.id, []).append((period, group))
     exchanges, alone = list[_Exchange](), list[tuple[int, Group]]()
-    for own in by_id.values():
+    for own in _by_mechanism(bodies).values():
         together = _exchange(own, theta, weights)
         if together is None:
             alone += own
@@ -289,10 +280,7 @@ def _exchange(
     if len(own) < 2 or many or not all(group.light and group.public is None for group in groups):
         return None
     both = grouped(groups[0].mechanism, [(group.outputs, group.counts) for group in groups])
-    scores = both.rows * len(weights) * len(weights[0])
-    if both.rows > _ROWS or max(scores, both.rows * theta.size) > _MOST_SCORES:
+    if both.rows > _ROWS or both.rows * len(weights) * len(weights[0]) > _MOST_SCORES:
         return None
-    law = both.operator.dense()
-    shares = law / (law @ theta)[:, None]
-    scored = np.stack([shares @ rows.T - rows.sum(axis=1) for rows in weights])
+    scored = np.stack([_scored(both.operator, theta, rows) for rows in weights])
     return _Exchange(both.counts, people, scored)

@@ -243,10 +243,9 @@ class ExactAudit(Presented, Outcome):
 
     @property
     def _claimed(self) -> Decimal:
-        claim = self.claim
-        return Decimal(
-            float(claim.epsilon if isinstance(claim, Guarantee) else claim.adversary_loss)
-        )
+        if isinstance(self.claim, AdversaryLoss):
+            return Decimal(float(self.claim.adversary_loss))
+        return Decimal(float(self.claim.epsilon))
 
     @property
     def kept(self) -> bool:

@@ -591,12 +591,11 @@ class Rows:
 
 def row_by_row(mechanisms: "Sequence[Noisy]", outputs: Sequence[Reports]) -> tuple[Rows, Any]:
     """Return rows of mechanisms of one kind, one below the other, and their outputs, checked."""
-    first, alone = mechanisms[0], len(mechanisms) == 1
-    together: Any = outputs[0] if alone else np.concatenate(outputs)
+    first = mechanisms[0]
+    together: Any = outputs[0] if len(mechanisms) == 1 else np.concatenate(outputs)
     checked = first.output_space.checked(together, first.name)
     epsilons = np.array([mechanism.epsilon for mechanism in mechanisms])
-    lengths = [len(checked)] if alone else list(map(len, outputs))
-    which = np.repeat(np.arange(epsilons.size), lengths)
+    which = np.repeat(np.arange(epsilons.size), list(map(len, outputs)))
     return Rows(first.alphabet, epsilons, which, mechanisms.__getitem__), checked
 
 

@@ -1,7 +1,6 @@
 """Several independent reports of one person's same value, as one report."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, ClassVar, Protocol, Self
@@ -78,7 +77,9 @@ class Both(OfSameValue):
     name: ClassVar[str] = "both"
 
     def __init__(self, *parts: Mechanism) -> None:
-        flat = tuple(_flattened(parts))
+        given = [checked_inner(part, "a part") for part in parts]
+        # Of one that sends several reports its parts.
+        flat = tuple(p for one in given for p in (one.parts if isinstance(one, Both) else (one,)))
         if len(flat) < 2:
             raise ParameterError(
                 f"{self.name} of {several(len(flat), 'mechanism')}: expected at least two, as "
@@ -161,10 +162,3 @@ def _ratios(logs: FloatArray, value: Any) -> FloatArray:
     with np.errstate(invalid="ignore"):
         ratios = logs[:, [value]] - logs
     return np.where(np.isnan(ratios), -np.inf, ratios)
-
-
-def _flattened(parts: tuple[Any, ...]) -> Iterator[Mechanism]:
-    """Yield mechanisms, and of one that sends several reports its parts."""
-    for given in parts:
-        mechanism = checked_inner(given, "a part")
-        yield from mechanism.parts if isinstance(mechanism, Both) else (mechanism,)

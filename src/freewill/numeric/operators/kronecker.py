@@ -166,7 +166,9 @@ class KroneckerOperator(Operator):
     def _pairs(self) -> "KroneckerOperator":
         """The law of pairs of values, whose adjoint is the gram matrix."""
         rows = map(_rows_of, self.factors)
-        pairs = [(own[:, :, None] * own[:, None, :]).reshape(len(own), -1) for own in rows]
+        squares = (own[:, :, None] * own[:, None, :] for own in rows)
+        # Of no outputs, too, which leave nothing for NumPy to count.
+        pairs = [own.reshape(len(own), own.shape[1] ** 2) for own in squares]
         return KroneckerOperator(list(map(DenseOperator, pairs)), self.which)
 
     def gram(self, weights: FloatArray) -> FloatArray:
