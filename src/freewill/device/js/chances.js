@@ -15,6 +15,8 @@ const BITS = 192;
 const ROOT_BITS = 64;
 const SLACK = 64;
 const LEAST_BLOCK = 3;
+/** Up to how many digits a double counts offsets. */
+const EXACT_DIGITS = 40;
 /** Offsets whose acceptance is kept, and how many. */
 const NEAR = 2 ** 26;
 const REMEMBERED = 1 << 15;
@@ -97,6 +99,8 @@ export class GeometricNoise {
   #far;
   /** @type {Chance[]} */
   #digits;
+  /** Whether offsets are BigInts, because doubles could not count them. */
+  wide;
 
   /**
    * @param {Dyadic} lambda
@@ -107,6 +111,7 @@ export class GeometricNoise {
     this.#moves = odds(lambda, bits, 2n);
     this.#far = exponential({ n: lambda.n, q: lambda.q - count }, bits);
     this.#digits = Array.from({ length: count }, (_, i) => odds({ n: lambda.n, q: lambda.q - i }, bits));
+    this.wide = count > EXACT_DIGITS;
   }
 
   /**
@@ -128,14 +133,16 @@ export class GeometricNoise {
    * Draw how far, without an end.
    *
    * @param {Source} source
-   * @returns {bigint}
+   * @returns {number | bigint}
    */
   draw(source) {
-    if (!coin(this.#moves, source)) return 0n;
+    if (!coin(this.#moves, source)) return 0;
     const upward = coin(HALF, source);
-    let far = 1n;
-    while (coin(this.#far, source)) far += 1n << BigInt(this.#digits.length);
-    far += this.#low(source, 1n);
+    const one = this.wide ? 1n : 1;
+    const count = this.wide ? BigInt(this.#digits.length) : this.#digits.length;
+    let far = one;
+    while (coin(this.#far, source)) far += (one + one) ** count;
+    far += this.#low(source, one);
     return upward ? far : -far;
   }
 
@@ -195,21 +202,29 @@ export class PlanarNoise {
 
   /** @type {(source: Source) => [number, number]} offset of columns and of rows */
   draw(source) {
-    const size = (/** @type {bigint} */ offset) => (offset < 0n ? -offset : offset);
+    const [across, along] = this.#axes;
+    const size = (/** @type {any} */ offset) => (offset < 0 ? -offset : offset);
     for (;;) {
-      const [column, row] = this.#axes.map((axis) => axis.draw(source));
-      if (coin(this.#remembered(size(column), size(row)), source)) return [Number(column), Number(row)];
+      const column = across.draw(source);
+      const row = along.draw(source);
+      const kept = coin(this.#remembered(size(column), size(row)), source);
+      if (kept) return [Number(column), Number(row)];
     }
   }
 
-  /** @type {(i: bigint, j: bigint) => Chance} */
+  /** @type {(i: number | bigint, j: number | bigint) => Chance} */
   #remembered(i, j) {
-    if (i >= NEAR || j >= NEAR) return this.acceptance(i, j);
-    const key = Number(i) * NEAR + Number(j);
-    if (this.#accepted.has(key)) return /** @type {Chance} */ (this.#accepted.get(key));
-    if (this.#accepted.size >= REMEMBERED) this.#accepted.clear();
-    this.#accepted.set(key, this.acceptance(i, j));
-    return this.#remembered(i, j);
+    if (typeof i === "bigint" || typeof j === "bigint" || i >= NEAR || j >= NEAR) {
+      return this.acceptance(BigInt(i), BigInt(j));
+    }
+    const key = i * NEAR + j;
+    let chance = this.#accepted.get(key);
+    if (chance === undefined) {
+      chance = this.acceptance(BigInt(i), BigInt(j));
+      if (this.#accepted.size >= REMEMBERED) this.#accepted.clear();
+      this.#accepted.set(key, chance);
+    }
+    return chance;
   }
 
   /** @type {(i: bigint, j: bigint) => Chance} e^-G for an offset of i columns and j rows */

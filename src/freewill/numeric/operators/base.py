@@ -269,6 +269,13 @@ class DenseOperator(Operator):
         scale = np.zeros(rows.shape[0]) if log_scale is None else log_scale
         vars(self).update(rows=rows, log_scale=scale, logs=logs)
 
+    @classmethod
+    def of_logs(cls, logs: FloatArray) -> Self:
+        """Return the rows of these logarithms, which are kept: ratios may be too small numbers."""
+        most = logs.max(axis=1)
+        most[np.isneginf(most)] = 0.0
+        return cls(np.exp(logs - most[:, None]), most, logs)
+
     @property
     def shape(self) -> tuple[int, int]:
         """(outputs, values)."""

@@ -125,13 +125,6 @@ class ReportRows(DenseOperator):
 
     structure: ClassVar[Structure] = "bits"
 
-    @classmethod
-    def of_logs(cls, logs: FloatArray) -> "ReportRows":
-        """Return the rows of these logarithms, which are kept: ratios may be too small numbers."""
-        most = logs.max(axis=1)
-        most[np.isneginf(most)] = 0.0
-        return cls(np.exp(logs - most[:, None]), most, logs)
-
     def sums(self, theta: FloatArray, weights: FloatArray, stride: int = 0) -> Sums:
         """Return L, g and, unless `stride` is 0, H from about one row in `stride`."""
 
@@ -181,8 +174,10 @@ def rows_of(
     return RowBlocks(_Blocks(make, rows, max(1, _BLOCK_NUMBERS // widest)), rows, size)
 
 
-def product_rows(factors: Sequence[Operator], which: Sequence[IntArray]) -> ReportRows | RowBlocks:
-    """Return the law of several independent reports of one value, a product of laws entry by entry.
+def product_rows(
+    factors: Sequence[Operator], which: Sequence[IntArray]
+) -> DenseOperator | RowBlocks:
+    """Return the law of several independent reports of one value: products of laws by entry.
 
     Row j is the product of the rows `which[i][j]` of the factors, of which each is made once a
     block. Logarithms are added and the largest of a row taken off before it is made: two reports
@@ -197,11 +192,14 @@ def product_rows(factors: Sequence[Operator], which: Sequence[IntArray]) -> Repo
     """
     size = factors[0].shape[1]
 
-    def make(some: Any) -> ReportRows:
+    # Where no part is bits, rows are of outputs that repeat, and as many as these.
+    kind = ReportRows if any(factor.structure == "bits" for factor in factors) else DenseOperator
+
+    def make(some: Any) -> DenseOperator:
         logs = np.zeros((which[0][some].size, size))
         for factor, own in zip(factors, which, strict=True):
             places, again = np.unique(own[some], return_inverse=True)
             logs += factor.subset(places).log_dense()[again]
-        return ReportRows.of_logs(logs)
+        return kind.of_logs(logs)
 
     return rows_of(make, which[0].size, size, held=_HELD_PRODUCTS)
