@@ -18,7 +18,7 @@ from freewill.domain.draws.chance import HALF, Chance, Dyadic
 from freewill.domain.draws.sources import below
 from freewill.domain.outputs import Decoded, Reason
 from freewill.domain.packed_outputs import Bits
-from freewill.numeric.operators.structures import BitOperator
+from freewill.numeric.operators.support import BitOperator
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from freewill.domain.outputs import Hashed, Symbols
 from freewill.domain.packed_outputs import Bits
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.moments import BitMoments
-from freewill.numeric.operators.structures import BitOperator
+from freewill.numeric.operators.support import BitOperator
 from naive_draws import bucket_of, drawn, packed
 
 

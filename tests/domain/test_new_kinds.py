@@ -17,7 +17,7 @@ import freewill as fw
 from foreign import FOREIGN, ForeignHashing, foreign_mechanisms
 from freewill.numeric.operators.base import DenseOperator
 from freewill.numeric.operators.moments import BitMoments
-from freewill.numeric.operators.structures import BitOperator
+from freewill.numeric.operators.support import BitOperator
 from freewill.stats.information import inverse_on_simplex
 
 LINE = fw.Linear(0, 24)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators import structures
+from freewill.numeric.operators import support
 
 
 def reports(people, size, seed=0):
@@ -29,11 +29,11 @@ def peak_bytes(function):
 def test_products_depend_neither_on_the_blocks_nor_on_the_way(
     monkeypatch, size, least_rows, few_rows
 ):
-    monkeypatch.setattr(structures, "_FEW_ROWS", few_rows)
-    monkeypatch.setattr(structures, "_LEAST_ROWS", least_rows)
-    monkeypatch.setattr(structures, "_PACKED_BYTES", 1)
-    monkeypatch.setattr(structures, "_ENTRIES", 5 * size)
-    monkeypatch.setattr(structures, "_GRAM_BYTES", 8 * 3 * size)
+    monkeypatch.setattr(support, "_FEW_ROWS", few_rows)
+    monkeypatch.setattr(support, "_LEAST_ROWS", least_rows)
+    monkeypatch.setattr(support, "_PACKED_BYTES", 1)
+    monkeypatch.setattr(support, "_ENTRIES", 5 * size)
+    monkeypatch.setattr(support, "_GRAM_BYTES", 8 * 3 * size)
     operator, rng = reports(50, size), np.random.default_rng(1)
     operator.packed[3] = 0
     theta, weights = rng.standard_normal(size), rng.standard_normal(50)

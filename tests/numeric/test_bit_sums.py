@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators import structures
+from freewill.numeric.operators import support
 from freewill.numeric.operators.base import DenseOperator, StackOperator, Sums
-from freewill.numeric.operators.structures import BitOperator
+from freewill.numeric.operators.support import BitOperator
 
 
 def bits(size, epsilon, people, rng, values=None):
@@ -24,10 +24,10 @@ def dense_sums(rows, weights, theta):
 @pytest.mark.parametrize("size", [2, 7, 8, 9, 20, 100])
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0])
 def test_sums_of_bits_are_the_dense_sums(size, epsilon, monkeypatch):
-    monkeypatch.setattr(structures, "_PACKED_BYTES", 100)
-    monkeypatch.setattr(structures, "_LEAST_ROWS", 7)
-    monkeypatch.setattr(structures, "_FEW_ROWS", 7)
-    monkeypatch.setattr(structures, "_GRAM_BYTES", 4 * 1300)
+    monkeypatch.setattr(support, "_PACKED_BYTES", 100)
+    monkeypatch.setattr(support, "_LEAST_ROWS", 7)
+    monkeypatch.setattr(support, "_FEW_ROWS", 7)
+    monkeypatch.setattr(support, "_GRAM_BYTES", 4 * 1300)
     rng = np.random.default_rng(size)
     operator = bits(size, epsilon, 301, rng)
     theta, weights = rng.dirichlet(np.ones(size)), rng.random(301)

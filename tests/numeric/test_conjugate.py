@@ -5,7 +5,7 @@ import pytest
 
 import freewill as fw
 from freewill.numeric.operators.base import StackOperator
-from freewill.numeric.operators.structures import BitOperator
+from freewill.numeric.operators.support import BitOperator
 from freewill.numeric.solvers import conjugate, interior
 from freewill.numeric.solvers.conjugate import ConjugateSystem, conjugate_system
 from freewill.numeric.solvers.interior import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from freewill.numeric.operators.convolution import _barycentric, _interpolated
-from freewill.numeric.operators.structures import GeometricOperator
+from freewill.numeric.operators.geometric import GeometricOperator
 
 SIZE, MANY = 9, 12
 

@@ -10,7 +10,8 @@ from contract import planar_law
 from freewill.numeric.operators.around import AtomOperator
 from freewill.numeric.operators.base import DenseOperator, StackOperator, probabilities
 from freewill.numeric.operators.convolution import ConvolutionOperator
-from freewill.numeric.operators.structures import BitOperator, GeometricOperator, SymbolOperator
+from freewill.numeric.operators.geometric import GeometricOperator
+from freewill.numeric.operators.support import BitOperator, SymbolOperator
 from freewill.numeric.solvers.likelihood import ScaledLikelihood
 
 CITY = fw.Grid(columns=24, rows=16, cell=0.5)

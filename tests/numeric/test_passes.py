@@ -5,7 +5,7 @@ import pytest
 
 import freewill as fw
 from freewill.numeric.operators.base import DenseOperator
-from freewill.numeric.operators.structures import BitOperator
+from freewill.numeric.operators.support import BitOperator
 from freewill.numeric.solvers import passes
 from freewill.numeric.solvers.likelihood import Likelihood, Status
 from freewill.stats.estimators.estimate import likelihood_of

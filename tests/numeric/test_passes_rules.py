@@ -8,7 +8,7 @@ import pytest
 
 import freewill as fw
 from freewill.numeric.operators.base import DenseOperator, Sums
-from freewill.numeric.operators.structures import BitOperator
+from freewill.numeric.operators.support import BitOperator
 from freewill.numeric.solvers import passes
 from freewill.numeric.solvers.likelihood import Likelihood, Status
 from freewill.numeric.solvers.quadratic import nonnegative_quadratic

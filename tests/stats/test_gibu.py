@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import freewill as fw
-from freewill.numeric.operators.structures import BitOperator
+from freewill.numeric.operators.support import BitOperator
 from freewill.numeric.solvers.likelihood import Solution
 from freewill.stats.estimators.gibu import choose_solver
 from problems import (

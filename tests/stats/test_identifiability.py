@@ -14,7 +14,7 @@ from freewill.domain.mechanisms.base import Mechanism
 from freewill.domain.mechanisms.shokri import Selection
 from freewill.domain.packed_outputs import Bits
 from freewill.numeric.operators.base import DenseOperator
-from freewill.numeric.operators.structures import BitOperator
+from freewill.numeric.operators.support import BitOperator
 from freewill.stats.estimators.estimate import confounded_values, in_words, unresolved_directions
 
 LINE, CITY = fw.Linear(0, 19), fw.Grid(6, 4, cell=0.5)

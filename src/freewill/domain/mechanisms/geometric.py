@@ -12,7 +12,7 @@ from freewill.domain.draws.chance import Dyadic, precision
 from freewill.domain.draws.noise import TwoSided, shortened, steps
 from freewill.domain.draws.sources import Source
 from freewill.domain.mechanisms.base import LARGEST_EXPONENT, Noisy, Rows
-from freewill.numeric.operators.structures import GeometricOperator
+from freewill.numeric.operators.geometric import GeometricOperator
 
 _FLAT = 1e-200
 """A decay that no alphabet is long enough to notice."""

@@ -19,7 +19,7 @@ from freewill.domain.outputs import Hashed
 from freewill.errors import AlphabetError, shown
 from freewill.numeric.operators.blocks import BlockOperator, bits_of
 from freewill.numeric.operators.moments import BitMoments, SetChances
-from freewill.numeric.operators.structures import BitOperator
+from freewill.numeric.operators.support import BitOperator
 
 _TELLS_ALL = 150.0
 """Epsilon beyond which nothing changes but numbers that overflow."""

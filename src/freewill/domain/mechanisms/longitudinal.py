@@ -42,7 +42,7 @@ from freewill.errors import ParameterError, none_of, shown
 from freewill.numeric.operators.base import Operator
 from freewill.numeric.operators.blocks import ReportRows, rows_of
 from freewill.numeric.operators.moments import CountMoments, Moments
-from freewill.numeric.operators.structures import unpacked
+from freewill.numeric.operators.support import unpacked
 
 _CLOSE = 0.5
 """Ratios further from 1 than that are better taken as two logarithms."""

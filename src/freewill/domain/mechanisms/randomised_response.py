@@ -28,7 +28,7 @@ from freewill.domain.mechanisms.base import Mechanism, Noisy, Rows, checked_chan
 from freewill.domain.packed_outputs import Bits
 from freewill.errors import IdentifiabilityError, ParameterError, shown
 from freewill.numeric.operators.moments import BitMoments, SetChances
-from freewill.numeric.operators.structures import BitOperator, SymbolOperator, bit_counts
+from freewill.numeric.operators.support import BitOperator, SymbolOperator, bit_counts
 
 _BLIND = 1e-15
 """An advantage of the truth that is lost in the rounding of probabilities."""

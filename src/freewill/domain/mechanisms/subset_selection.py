@@ -24,7 +24,7 @@ from freewill.domain.mechanisms.base import Noisy
 from freewill.domain.mechanisms.randomised_response import checked_advantage
 from freewill.domain.packed_outputs import Subsets
 from freewill.numeric.operators.moments import Moments, SetChances
-from freewill.numeric.operators.structures import BitOperator
+from freewill.numeric.operators.support import BitOperator
 
 _TELLS_ALL = 150.0
 """Epsilon beyond which nothing changes but numbers that overflow."""

@@ -18,7 +18,7 @@ from freewill.numeric.operators.base import (
     Sums,
     chosen_rows,
 )
-from freewill.numeric.operators.structures import BitOperator, near_gram_map
+from freewill.numeric.operators.support import BitOperator, near_gram_map
 
 Make = Callable[[Any], Any]
 """Makes the law of some rows, bits or an array: a slice, or their places."""

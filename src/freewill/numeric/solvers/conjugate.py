@@ -9,7 +9,7 @@ import numpy as np
 from freewill.core.types import FloatArray
 from freewill.numeric.operators.around import AtomOperator
 from freewill.numeric.operators.base import Map, Operator, parts_of
-from freewill.numeric.operators.structures import BitOperator
+from freewill.numeric.operators.support import BitOperator
 
 _PREDICTOR = 0.03
 """Relative residual of the predictor, which only tells how much centring is needed."""
