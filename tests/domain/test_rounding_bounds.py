@@ -102,8 +102,8 @@ class Words:
 def test_doubles_never_decide_what_is_close(away, exactly, monkeypatch):
     noise, count, decided = LatticeNoise.of(0.4, (1.0, 1.0)), 400, []
     rng = np.random.default_rng(1)
-    steps = tuple(axis.many(count, rng) for axis in noise.steps)
-    _, chances = noise._in_doubles(*(moves.away for moves in steps))
+    steps = tuple(axis.many(count, rng, 0) for axis in noise.steps)
+    _, chances = noise._in_doubles(*(moves.away(0) for moves in steps))
     words = (np.clip(chances + away, 0, 1 - 2**-53) * 2.0**64).astype(np.uint64)
     acceptance = LatticeNoise.acceptance
 

@@ -131,9 +131,13 @@ class TwoSided:
         shifts = sum(digit.shift for digit in self.digits)
         return Dyadic(weight, 1 + self.move.shift + (blocks + 1) * past.shift + shifts)
 
-    def many(self, count: int, rng: np.random.Generator) -> "Steps":
-        """Draw many steps at once, of numbers that fit 63 bits."""
-        far, block = _spelled(self.digits, count, rng), 1 << len(self.digits)
+    def many(self, count: int, rng: np.random.Generator, skipped: int = 0) -> "Steps":
+        """Draw many steps at once; the `skipped` lowest digits are left open, as 0.
+
+        Without them numbers must fit 63 bits.
+        """
+        far = _spelled(self.digits[skipped:], count, rng)
+        block = 1 << (len(self.digits) - skipped)
         if self.beyond is not None:
             passed = np.flatnonzero(drawn(self.beyond, count, rng))
             if not self.endless:
@@ -143,6 +147,13 @@ class TwoSided:
                 passed = passed[drawn(self.beyond, passed.size, rng)]
         moved, upward = (drawn(chance, count, rng) for chance in (self.move, HALF))
         return Steps(moved, upward, far)
+
+    def completed(self, steps: "Steps", place: int, skipped: int, source: Source) -> int:
+        """Return how far one of many steps goes, and draw the digits that were left open."""
+        if not steps.moved[place]:
+            return 0
+        low = sum(digit.coin(source) << bit for bit, digit in enumerate(self.digits[:skipped]))
+        return 1 + (int(steps.far[place]) << skipped) + low
 
 
 @dataclass(frozen=True)
@@ -157,10 +168,9 @@ class Steps:
         """Return some of them."""
         return Steps(self.moved[which], self.upward[which], self.far[which])
 
-    @property
-    def away(self) -> FloatArray:
-        """How far each step goes, as doubles."""
-        return np.asarray(self.moved * (self.far + 1.0))
+    def away(self, skipped: int) -> FloatArray:
+        """How far each step goes, as doubles, with zeros for the digits left open."""
+        return np.asarray(self.moved * (self.far * 2.0**skipped + 1))
 
     @property
     def signed(self) -> IntArray:
@@ -188,12 +198,12 @@ def drawn(chance: Chance, count: int, rng: np.random.Generator) -> BoolArray:
 
 
 _SPARE = 64
-_MOST_DIGITS = 48
-"""Digits of steps that are drawn in bulk; longer ones, where epsilon is next to 0, one by one."""
+_KEPT_DIGITS = 48
+"""Digits of a step that are drawn in bulk; the lower ones only where they decide anything."""
 DOUBT = 1e-9
 """How close, relative to the exponents, doubles may come to a decision and still be trusted.
 
-Their rounding is 1e-15 of the exponents."""
+Their rounding is 1e-15 of the exponents, and digits left open change them by 2^-43 at most."""
 _BATCH = 1 << 20
 """Proposals made in one go: coins cost least by the million."""
 _BLOCK = 1 << 16
@@ -269,16 +279,14 @@ class LatticeNoise:
     def many(self, count: int, reach: tuple[int, int], rng: np.random.Generator) -> IntArray:
         """Draw many offsets, [columns or rows, which], none of them further than `reach`."""
         result = np.empty((2, count), dtype=np.int64)
-        if max(len(steps.digits) for steps in self.steps) > _MOST_DIGITS:
-            for place in range(count):
-                offset = zip(self.draw(GeneratorBytes(rng)), reach, strict=True)
-                result[:, place] = [min(max(far, -last), last) for far, last in offset]
-            return result
         filled = 0
         while filled < count:
             left = count - filled
             batch = min(_BATCH, left + left // 3 + 8)
-            across, along = (steps.many(batch, rng) for steps in self.steps)
+            across, along = (
+                steps.many(batch, rng, skip)
+                for steps, skip in zip(self.steps, self._skipped, strict=True)
+            )
             for block in slices(batch, _BLOCK):
                 accepted = self._judged((across.part(block), along.part(block)), reach, rng)
                 more = accepted[:, : count - filled]
@@ -286,21 +294,39 @@ class LatticeNoise:
                 filled += more.shape[1]
         return result
 
+    @property
+    def _skipped(self) -> tuple[int, int]:
+        """How many of the lowest digits are left open."""
+        across, along = (max(0, len(steps.digits) - _KEPT_DIGITS) for steps in self.steps)
+        return across, along
+
     def _judged(
         self, steps: tuple[Steps, Steps], reach: tuple[int, int], rng: np.random.Generator
     ) -> IntArray:
         """Return the offsets that are accepted: by doubles, and exactly where they may err."""
-        columns, rows = (moves.away for moves in steps)
-        words = rng.integers(0, 2**64, size=columns.size, dtype=np.uint64)
-        linear, chances = self._in_doubles(columns, rows)
-
-        def acceptance(place: int) -> Chance:
-            return self.acceptance(int(columns[place]), int(rows[place]))
-
-        accepted = decided(words, chances, DOUBT * (1 + linear), acceptance, rng)
+        away = [moves.away(skip) for moves, skip in zip(steps, self._skipped, strict=True)]
+        words = rng.integers(0, 2**64, size=away[0].size, dtype=np.uint64)
+        # Numbers too large for doubles end as doubts.
+        with np.errstate(over="ignore", invalid="ignore"):
+            linear, acceptance = self._in_doubles(*away)
+            margin = words * 2.0**-64 - acceptance
+            doubtful = ~(np.abs(margin) > DOUBT * (1 + linear))
+        for moves, far, skip, last in zip(steps, away, self._skipped, reach, strict=True):
+            if skip:
+                doubtful |= moves.moved & (far < last)
+        accepted = margin < 0
+        for place in np.flatnonzero(doubtful).tolist():
+            exact = [
+                axis.completed(moves, place, skip, GeneratorBytes(rng))
+                for axis, moves, skip in zip(self.steps, steps, self._skipped, strict=True)
+            ]
+            source = GeneratorBytes(rng, int(words[place]).to_bytes(8, "big"))
+            accepted[place] = self.acceptance(*exact).coin(source)
+            for far, whole, last in zip(away, exact, reach, strict=True):
+                far[place] = min(whole, last)
         chosen = np.flatnonzero(accepted)
         offsets = np.empty((2, chosen.size), dtype=np.int64)
-        for offset, moves, far, last in zip(offsets, steps, (columns, rows), reach, strict=True):
+        for offset, moves, far, last in zip(offsets, steps, away, reach, strict=True):
             signs = moves.upward[chosen].view(np.int8) * np.int8(2) - np.int8(1)
             np.multiply(np.minimum(far[chosen], last), signs, out=offset, casting="unsafe")
         return offsets
