@@ -334,9 +334,10 @@ def log_ratio(first: Chance, second: Chance) -> float:
 
 
 def _log_quotient(more: int, less: int) -> float:
-    if more > 2 * less:
+    try:
+        return math.log1p((more - less) / less)  # whole numbers are divided with one rounding
+    except OverflowError:
         return math.log(more) - math.log(less)
-    return math.log1p((more - less) / less)
 
 
 def difference(first: Chance, second: Chance) -> float:

@@ -433,6 +433,14 @@ class RAPPOR(Noisy, UnaryEncoding):  # type: ignore[misc]
         bits = [(v == value) ^ self.flipped.coin(source) for v in range(self.alphabet.size)]
         return np.packbits(bits, bitorder="little")
 
+    @classmethod
+    def law_of_rows(cls, rows: Rows, outputs: Any) -> BitOperator:
+        """Return the law of reports with an epsilon a row, to the last digit of epsilon."""
+        size, epsilon, ones = rows.alphabet.size, rows.epsilon, bit_counts(outputs)
+        own_bits = rows.log_share - size * np.log1p(np.exp(-epsilon / 2))
+        log_factor = own_bits - epsilon / 2 * (ones - 1)
+        return BitOperator(outputs, size, -epsilon, -np.expm1(-epsilon), log_factor)
+
     def average(self, others: "Sequence[RAPPOR]", shares: FloatArray) -> "RAPPOR":
         """Average each bit's law, as [RAP]M asks (eq. 13), and not the law of whole reports."""
         epsilons = np.array([other.epsilon for other in others])

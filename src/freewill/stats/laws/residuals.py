@@ -409,6 +409,8 @@ class Crowd:
 
     def slope(self, evidence: Evidence) -> FloatArray:
         """Return sum_m J_m' U_m."""
+        if self.law is None:
+            return np.asarray(evidence.people * (slope_at(evidence, self.theta) - 1))
         total = np.zeros(len(self.covariance))
         for place, (group, theta) in enumerate(zip(evidence.groups, self.thetas, strict=True)):
             own = slope_at(Evidence(evidence.alphabet, (group,)), theta) - 1
