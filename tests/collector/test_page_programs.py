@@ -123,7 +123,8 @@ def check_words(name, value, words):
         ones = int.from_bytes(bytes.fromhex(value), "little").bit_count()
         assert words == (f"yes to {ones} of 6 answers:" if ones else "no to all 6 answers.")
     elif name in ("few", "groups", "signs"):
-        assert re.fullmatch("one of these [1-6] of 6 answers:|none of the 6 answers.", words)
+        some = "this one of 6 answers:|one of these [2-6] of 6 answers:|none of the 6 answers."
+        assert re.fullmatch(some, words)
     else:
         assert value in words
 
