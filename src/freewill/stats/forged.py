@@ -27,8 +27,10 @@ _DENSE, _SMALL = 1 << 22, 1 << 18
 """Entries of the law up to which it is held as an array; where it has structure, fewer."""
 _FEW_ROWS = 50
 """Rows without structure that go beside those with it."""
-_ROUNDS = 100
+_ROUNDS, _FEW_ROUNDS = 100, 20
 """Rounds for the shares of the honest: two to four are the rule, the last ones tiny."""
+_ROUGH = 10
+"""Tolerances that other shares may gain where atoms are only compared."""
 _LEADERS = 32
 """Mechanisms that may each lead theta: beyond these, one tells less than a 32nd of what all do."""
 _LOOSE = 100
@@ -170,22 +172,27 @@ class AtomModel:
         others = Evidence(self._evidence.alphabet, tuple(groups))
         return self.without(gibu(others, _LOOSE * self.tolerance, self.max_steps))
 
-    def fit(self, places: IntArray, near: AtomFit, price: float = 0.0) -> AtomFit:
+    def fit(
+        self, places: IntArray, near: AtomFit, price: float = 0.0, rough: bool = False
+    ) -> AtomFit:
         """Return the most likely theta, phi and r with atoms at these places, from a fit nearby.
 
-        At a price, r is that of the fit nearby.
+        At a price, r is that of the fit nearby; a `rough` fit is for a comparison of atoms.
         """
+        most, enough = (
+            (_FEW_ROUNDS, _ROUGH * self.tolerance) if rough else (_ROUNDS, self.tolerance)
+        )
         chosen = np.zeros(self.weights.size, dtype=np.bool_)
         chosen[places] = True
         ahead = self._honest(near.theta, chosen & (self.weights > near.honest))
         lack, steps = np.inf, 0
-        for _ in range(_ROUNDS):
+        for _ in range(most):
             near = self._given(ahead, places, near, price)
             steps += near.steps
             ahead = self._honest(near.theta, near.forged > 0)
             # L is at its top in r: what is left to gain is of second order.
             lack = float(np.sum((ahead - near.shares) ** 2 / near.shares)) / 2
-            if lack <= self.tolerance or price:
+            if lack <= enough or price:
                 return replace(near, steps=steps)
         return replace(near, gap=near.gap + lack, steps=steps, status=Status.STALLED)
 
@@ -357,7 +364,7 @@ class Search:
             best = better
         # What is certified is certified of the reports set aside, and of no others.
         while (used := best.fit.atoms).size:
-            best = self._tried(used, best.price or 0.0, best.fit)
+            best = self._tried(used, best.price or 0.0, best.fit, rough=False)
             if best.fit.atoms.size == used.size:
                 return best
         return nothing
@@ -407,9 +414,9 @@ class Search:
                     return candidate
         return best
 
-    def _tried(self, atoms: IntArray, price: float, near: AtomFit) -> Forgery:
+    def _tried(self, atoms: IntArray, price: float, near: AtomFit, rough: bool = True) -> Forgery:
         self._seen.add(atoms.tobytes())
-        fit = self._model.fit(atoms, near)
+        fit = self._model.fit(atoms, near, rough=rough)
         self.steps += fit.steps
         return Forgery(fit, self._model.criterion(fit, atoms.size), atoms, price)
 
