@@ -17,7 +17,6 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import gammaln, xlogy
 
 from freewill.core.presented import Presented
 from freewill.core.types import VECTOR_BYTES, FloatArray, IntArray, checked_people
@@ -616,6 +615,8 @@ def log_likeliest(evidence: Evidence, people: int) -> float:
     No distribution gives counts c of n people a larger chance than c / n does, which is
     n! / n^n prod c^c / c!.
     """
+    from scipy.special import gammaln, xlogy  # noqa: PLC0415 (not loaded to write reports)
+
     tables = [group.table[1] for group in evidence.groups if group.table is not None]
     counts = np.concatenate([[people], *tables])
     logs = xlogy(counts, counts) - counts - gammaln(counts + 1.0)
