@@ -22,7 +22,8 @@ import freewill as fw
 from benchmarks.simulated import options, tabulate
 from freewill.core.types import BoolArray, FloatArray
 from freewill.paper.mixtures import MIXTURES
-from freewill.paper.places import Setting, load, settings
+from freewill.paper.places import load
+from freewill.paper.settings import Setting, settings
 from freewill.stats.functionals import weights_of
 from freewill.stats.information import information_of
 

@@ -11,8 +11,9 @@ import numpy as np
 import freewill as fw
 from freewill.paper.mixtures import MIXTURES
 from freewill.paper.panels import GIBU, INV_M
-from freewill.paper.places import load, settings
+from freewill.paper.places import load
 from freewill.paper.runner import Sample
+from freewill.paper.settings import settings
 
 SEEDS = 20
 LEAST = 1e-9

@@ -30,10 +30,10 @@ from freewill.paper.panels import (
     Scale,
     plan,
 )
-from freewill.paper.places import binomial, settings
 from freewill.paper.reproduce import counts, reproduce
 from freewill.paper.results import Results, Row, Store
 from freewill.paper.runner import Sample
+from freewill.paper.settings import binomial, settings
 from freewill.paper.verdicts import stopped
 from freewill.stats.estimators.methods import Method
 

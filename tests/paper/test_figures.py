@@ -6,8 +6,8 @@ import pytest
 from freewill.paper import figures
 from freewill.paper.mixtures import MIXTURES
 from freewill.paper.panels import EM, GIBU, IBU_M, IBU_R, INV_M, INV_R
-from freewill.paper.places import settings
 from freewill.paper.results import Results, Row
+from freewill.paper.settings import settings
 from freewill.paper.verdicts import price, stopped
 from freewill.present import canvas
 

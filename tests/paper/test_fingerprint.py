@@ -8,10 +8,10 @@ import pytest
 
 import freewill as fw
 from freewill.domain.mechanisms import shokri
-from freewill.paper import places as module
+from freewill.paper import settings as module
 from freewill.paper.mixtures import MIXTURES
-from freewill.paper.places import fingerprint, settings
 from freewill.paper.results import Row, Store
+from freewill.paper.settings import fingerprint, settings
 
 DRAWS_AND_ANSWERS = "38b39dd8018f"
 SOLVED = {

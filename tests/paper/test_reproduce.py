@@ -11,9 +11,10 @@ import freewill as fw
 from freewill.paper import reproduce as report
 from freewill.paper.mixtures import MIXTURES
 from freewill.paper.panels import GIBU, IBU_M, IBU_R, Scale, plan
-from freewill.paper.places import Crowd, settings, synthetic_city
+from freewill.paper.places import Crowd, synthetic_city
 from freewill.paper.reproduce import Outcome
 from freewill.paper.results import Results, Row, Store
+from freewill.paper.settings import settings
 from freewill.paper.verdicts import ratio_of
 from freewill.present import canvas
 

@@ -11,9 +11,9 @@ import freewill as fw
 from freewill.paper import runner
 from freewill.paper.mixtures import MIXTURES
 from freewill.paper.panels import EM, GIBU, IBU_M, PAPER, RAP_M, RAP_R, Race, Scale, plan
-from freewill.paper.places import settings
 from freewill.paper.results import Results, Row, Store
 from freewill.paper.runner import Cell, Sample
+from freewill.paper.settings import settings
 
 SCALE = Scale("small", (100, 200), 3, 12, 2, 2, 0.0)
 

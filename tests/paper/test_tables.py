@@ -25,8 +25,8 @@ from freewill.paper.panels import (
     Scale,
     plan,
 )
-from freewill.paper.places import settings
 from freewill.paper.results import Results, Row
+from freewill.paper.settings import settings
 from freewill.paper.tables import Table, plain
 from freewill.paper.verdicts import Ratio, judge, ratio_of
 

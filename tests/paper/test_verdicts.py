@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from freewill.paper import panels, runner, tables, verdicts
 from freewill.paper.mixtures import MIXTURES
 from freewill.paper.panels import EARLY, GIBU, IBU_M, INV_M, PAPER, RAP_M, Scale
-from freewill.paper.places import settings
 from freewill.paper.results import Results, Row
+from freewill.paper.settings import settings
 from freewill.paper.verdicts import Entry, Judgement, Ratio, ratio_of, verdict
 
 ORDER = ["Excellent", "Good", "Bad", "NA"]

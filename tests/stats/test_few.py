@@ -9,7 +9,7 @@ from cli_cases import run, run_json
 from freewill.collector.estimates import uncertainty_of
 from freewill.io.evidence_file import save_evidence
 from freewill.paper.mixtures import MIXTURES
-from freewill.paper.places import settings
+from freewill.paper.settings import settings
 from freewill.stats.information import FEW, SHARE, information_of
 
 LINE = fw.Linear(0, 99)

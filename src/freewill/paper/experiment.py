@@ -29,10 +29,11 @@ from freewill.errors import (
 )
 from freewill.paper import figures
 from freewill.paper.panels import gathered
-from freewill.paper.places import COUNT, Own
+from freewill.paper.places import COUNT
 from freewill.paper.reproduce import inline, text_of
 from freewill.paper.results import Results, Store
 from freewill.paper.runner import crew, missing, run_cell, stored
+from freewill.paper.settings import Own
 from freewill.paper.tables import Table
 from freewill.present import canvas
 from freewill.stats.estimators.methods import Method

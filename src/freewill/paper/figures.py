@@ -7,8 +7,8 @@ import numpy as np
 
 from freewill.paper.mixtures import Mixture
 from freewill.paper.panels import GIBU
-from freewill.paper.places import Setting
 from freewill.paper.results import Results
+from freewill.paper.settings import Setting
 from freewill.paper.verdicts import price, stopped
 from freewill.present import canvas as plots
 from freewill.present.canvas import Axes, Figure

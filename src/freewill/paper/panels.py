@@ -8,13 +8,14 @@ from time import perf_counter, process_time
 from freewill.errors import ParameterError
 from freewill.numeric.solvers.likelihood import OnStep, Status, compact, em_steps, gap_of
 from freewill.paper.mixtures import MIXTURES, SELECTIONS, Mixture, shokri
+from freewill.stats.estimators.em import full_support
 from freewill.stats.estimators.estimate import (
     Estimate,
     certified_estimate,
     default_tolerance,
     likelihood_of,
 )
-from freewill.stats.estimators.methods import Method, Way, full_support
+from freewill.stats.estimators.methods import Method, Way
 from freewill.stats.evidence import Evidence
 
 OUT_OF_TIME = "out_of_time"

@@ -24,9 +24,10 @@ from freewill.errors import IdentifiabilityError, several
 from freewill.paper import figures, tables
 from freewill.paper.mixtures import MIXTURES, SELECTIONS, shokri
 from freewill.paper.panels import GIBU, IBU_M, IBU_R, INV_M, PAPER, Plan
-from freewill.paper.places import Crowd, Setting, settings, synthetic_city
+from freewill.paper.places import Crowd, synthetic_city
 from freewill.paper.results import Results, Store
 from freewill.paper.runner import Sample, run
+from freewill.paper.settings import Setting, settings
 from freewill.paper.tables import Table
 from freewill.paper.verdicts import EXCELLENT, FLIPPED, GOOD, Judgement, at_every_size, judge
 from freewill.present import canvas, plots

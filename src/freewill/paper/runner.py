@@ -23,8 +23,8 @@ from freewill.errors import FreewillError
 from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.paper.mixtures import SHOKRI
 from freewill.paper.panels import GIBU, IBU_M, INV_M, Cells, Plan, Race, Scale, Wanted, gathered
-from freewill.paper.places import Own, Setting
 from freewill.paper.results import Results, Row, Store
+from freewill.paper.settings import Own, Setting
 from freewill.paper.verdicts import ENTRIES, EXCELLENT, FLIPPED, GOOD, Ratio, ratio_of
 from freewill.stats.estimators.estimate import Estimate
 from freewill.stats.estimators.methods import Method, compound

@@ -10,8 +10,8 @@ import numpy as np
 from freewill.errors import several
 from freewill.paper.mixtures import MIXTURES, SHOKRI, Mixture
 from freewill.paper.panels import EARLY, EM, GIBU, IBU_M, IBU_M_EARLY, INV_M, OUT_OF_TIME, PANELS
-from freewill.paper.places import Setting
 from freewill.paper.results import Results
+from freewill.paper.settings import Setting
 from freewill.paper.verdicts import Judgement, Ratio, at_every_size, price, ratio_of, stopped
 
 _NOTHING = "&ndash;"
