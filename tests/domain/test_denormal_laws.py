@@ -108,7 +108,7 @@ def test_what_is_not_finite_ends_em_with_the_last_theta_that_was(good, monkeypat
     weights, start = np.array([0.7, 0.3]), np.full(2, 0.5)
     steps = overflowing(99)(DenseOperator(np.eye(2)), weights, start)
     path = [here.theta for here in islice(steps, 5)]
-    room = importlib.import_module("freewill.stats.estimators.methods")
+    room = importlib.import_module("freewill.stats.estimators.em")
     monkeypatch.setattr(room, "em_steps", overflowing(good))
     found = fw.em(evidence, delta=1e-12)
     assert found.status == fw.Status.STALLED

@@ -31,7 +31,7 @@ from freewill.numeric.solvers.likelihood import OnStep
 from freewill.stats.covariance import FACTORED, LOST, OnRow, SolvedCovariance
 from freewill.stats.estimators.estimate import Estimate, Start, Work, default_tolerance, slope_at
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, refuse_nobody, refuse_several
+from freewill.stats.evidence import Evidence, refuse_nobody
 from freewill.stats.functionals import weights_of
 from freewill.stats.groups import Group
 
@@ -594,12 +594,6 @@ def _marginal_fits(fit: OneStep) -> dict[str, OneStep]:
         with suppress(EvidenceError):  # nobody answered
             fits[name] = OneStep(fit.evidence.marginal(name), None)
     return fits
-
-
-def one_question(fit: OneStep, what: str) -> OneStep:
-    """Return a fit of one question; refuse one of several, each of which has choices of its own."""
-    refuse_several(fit.evidence, what)
-    return fit
 
 
 def _split(fit: OneStep) -> OneStep:

@@ -19,10 +19,10 @@ from freewill.stats.choice.check import preference
 from freewill.stats.difference import written
 from freewill.stats.estimators.estimate import Estimate, Start, default_tolerance
 from freewill.stats.estimators.gibu import gibu
-from freewill.stats.evidence import Evidence, names_of, too_small
+from freewill.stats.evidence import Evidence, names_of, refuse_several, too_small
 from freewill.stats.forged import AtomModel, Forgery, Search, apart, in_words
 from freewill.stats.functionals import checked_level
-from freewill.stats.information import OneStep, one_question, pulled, several_people, split_of
+from freewill.stats.information import OneStep, pulled, several_people, split_of
 from freewill.stats.laws.check import FitCheck, check_fit, fitted
 from freewill.stats.laws.residuals import Crowd, Residuals, epsilon_of
 
@@ -198,7 +198,8 @@ def explain_misfit(
     >>> misfit.holds, misfit.winner.kind
     (False, 'choice by value')
     """
-    fit, level = one_question(split_of(evidence, start), "explain_misfit"), checked_level(level)
+    fit, level = split_of(evidence, start), checked_level(level)
+    refuse_several(fit.evidence, "explain_misfit")
     several_people(fit.evidence, "explain_misfit")
     explanations, left_out = fit.once(judged)
     if not explanations:

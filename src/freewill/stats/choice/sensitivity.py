@@ -14,9 +14,9 @@ from freewill.numeric.solvers.likelihood import one_blas_thread
 from freewill.stats.choice.check import NEGLIGIBLE, ROUNDING, Scores, check_choice, preference
 from freewill.stats.difference import weighted_chi_square_tail
 from freewill.stats.estimators.estimate import Start
-from freewill.stats.evidence import Evidence, names_of, too_small
+from freewill.stats.evidence import Evidence, names_of, refuse_several, too_small
 from freewill.stats.functionals import checked_level, weights_of
-from freewill.stats.information import OneStep, one_question, several_people, split_of
+from freewill.stats.information import OneStep, several_people, split_of
 
 ODDS = (1.5, 2.0, 3.0, 5.0, 10.0, np.inf)
 """Odds for which the bias is bounded; the last are of a choice that is certain."""
@@ -126,7 +126,8 @@ def sensitivity(
     >>> print(sensitivity(fw.collect(parts)).text)
     a choice by value ... could go unnoticed among 4,000 people and move the mean by up to ...
     """
-    fit = one_question(split_of(evidence, start), "sensitivity")
+    fit = split_of(evidence, start)
+    refuse_several(fit.evidence, "sensitivity")
     several_people(fit.evidence, "sensitivity")
     weights, level = weights_of(of, fit.evidence.alphabet), checked_level(level)
     if len(weights.rows) != 1:
